@@ -1,4 +1,5 @@
 import { cappedDownload, type DownloadRequest, unavailable } from '#channel-kit/capped-download.ts';
+import { refuseRedirect } from '#channel-kit/redirects.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { DiscordApi } from './api.ts';
 import { type AttachmentLocation, isDiscordFile, readRef } from './attachment-ref.ts';
@@ -35,7 +36,9 @@ async function download({ apiBase }: MediaDeps, url: string, signal: AbortSignal
   const { origin } = new URL(url);
   const isDiscord = isDiscordFile(url) || origin === new URL(apiBase).origin;
   if (!isDiscord) throw unavailable('its address isn’t one of Discord’s');
-  return fetch(url, { signal, redirect: 'error' });
+  const answer = await fetch(url, { signal, redirect: 'manual' });
+  refuseRedirect(url, { status: answer.status, location: answer.headers.get('location') });
+  return answer;
 }
 
 async function freshUrl(

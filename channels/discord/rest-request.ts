@@ -4,6 +4,7 @@
  */
 import { DefaultRestOptions, type ResponseLike } from 'discord.js';
 import { readJson, textBound } from '#channel-kit/bounded-json.ts';
+import { isRedirect, RedirectRefused } from '#channel-kit/redirects.ts';
 import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
 import { proxyPauseMs } from './failures.ts';
 
@@ -27,8 +28,11 @@ class UnkeptRateLimit extends Error {
 class Redirect extends Error {
   readonly status: number;
 
-  constructor(status: number) {
-    super('the call was redirected');
+  constructor(url: string, { status, headers }: Pick<ResponseLike, 'status' | 'headers'>) {
+    const location = headers.get('location') ?? '';
+    super(
+      isRedirect(status) ? new RedirectRefused(new URL(url), location).message : 'the call was redirected',
+    );
     this.status = status;
   }
 }
@@ -46,7 +50,7 @@ const headerRanges = {
 /** Makes one request. Throws what the library's own throws, what `faultOf` returns, or an Error for endless answers. */
 export const makeRequest: MakeRequest = async (url, init) => {
   const response = await DefaultRestOptions.makeRequest(url, await withBytes(init));
-  const fault = faultOf(response);
+  const fault = faultOf(url, response);
   if (fault !== undefined) {
     await readBody(response);
     throw fault;
@@ -70,12 +74,13 @@ export const makeRequest: MakeRequest = async (url, init) => {
 };
 
 /** Returns the fault of a response that the library would wait on for too long, or mistake for a success. */
-function faultOf({ status, ok, headers }: ResponseLike): Error | undefined {
+function faultOf(url: string, response: ResponseLike): Error | undefined {
+  const { status, ok, headers } = response;
   // A ban at the edge may come without a duration.
   const asked = askedWaitMs(headers.get('retry-after'), 1000);
   const isKept = asked !== undefined && asked <= longestWaitMs;
   if (status === 429 && !isKept) return new UnkeptRateLimit(asked ?? proxyPauseMs);
-  if (status >= 300 && status < 400) return new Redirect(status);
+  if (status >= 300 && status < 400) return new Redirect(url, response);
   // It isn't known whether the call got through.
   if (ok && headers.get('content-type')?.startsWith('text/html'))
     return new Error('the answer was a web page');

@@ -3,6 +3,7 @@ import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { readJson } from '#channel-kit/bounded-json.ts';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { isRedirect, refuseRedirect } from '#channel-kit/redirects.ts';
 import { takingTurns } from '#channel-kit/take-turns.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -107,7 +108,8 @@ export class SignalApi {
   ): Promise<Answer> {
     const { body, signal, timeoutMs = this.#callTimeoutMs } = options;
     return withLimit(timeoutMs, signal, async (limited) => {
-      const answer = await request(`${this.#url}${path}`, {
+      const url = `${this.#url}${path}`;
+      const answer = await request(url, {
         // The methods come from the names above.
         method: method as Dispatcher.HttpMethod,
         dispatcher: this.#agent,
@@ -115,13 +117,17 @@ export class SignalApi {
         headers: body === undefined ? {} : { 'content-type': 'application/json' },
         body: body === undefined || typeof body === 'string' ? (body ?? null) : Readable.from(body),
       });
+      await refuseRedirected(url, answer);
       return { status: answer.statusCode, body: await bodyOf(answer.body) };
     });
   }
 
   /** The bytes of an attachment, as they come. */
   async open(path: string, signal: AbortSignal) {
-    return request(`${this.#url}${path}`, { dispatcher: this.#agent, signal });
+    const url = `${this.#url}${path}`;
+    const answer = await request(url, { dispatcher: this.#agent, signal });
+    await refuseRedirected(url, answer);
+    return answer;
   }
 
   async about(signal: AbortSignal): Promise<{ readonly mode: Mode; readonly version: string }> {
@@ -178,6 +184,12 @@ export class SignalApi {
       }
     }
   }
+}
+
+async function refuseRedirected(url: string, answer: Dispatcher.ResponseData): Promise<void> {
+  const { statusCode: status, headers, body } = answer;
+  if (isRedirect(status)) await body.dump();
+  refuseRedirect(url, { status, location: headers.location?.toString() });
 }
 
 function unavailable(path: string, why: string, cause?: unknown): ParleyError {

@@ -6,6 +6,7 @@
  */
 import { z } from 'zod';
 import { neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
+import { RedirectRefused } from '#channel-kit/redirects.ts';
 import { ambiguous, isRepeatable, unanswered } from '#channel-kit/send-result.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
@@ -108,7 +109,7 @@ const image = 'bbernhard/signal-cli-rest-api:0.100';
 /** Returns why a call got no answer and, if there is no server at all, how to start one. */
 export function noServerReason(error: unknown, apiUrl: string): string {
   const reason = networkReason(error);
-  if (!neverLeft(error)) return reason;
+  if (!neverLeft(error) || error instanceof RedirectRefused) return reason;
   // Without the user name and password that an address may contain.
   const { protocol, host, port } = new URL(apiUrl);
   return `${reason}: nothing listens at ${protocol}//${host}. Start it with docker compose --profile signal up -d, or alone: docker run -d -p 127.0.0.1:${port || 80}:8080 -e MODE=native -v signal-cli:/home/.local/share/signal-cli ${image}`;

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { Agent, buildConnector, ping, WebSocket } from 'undici';
 import { backoffMs } from '#channel-kit/backoff.ts';
 import { longestFrame } from '#channel-kit/bounded-json.ts';
+import { isRedirect, RedirectRefused } from '#channel-kit/redirects.ts';
 import type { Clock } from '#contracts/clock.ts';
 
 export type SocketDeps = {
@@ -67,6 +68,12 @@ type SocketEnd = { readonly reason: string; readonly lastHeardAt: number | undef
 
 /** undici's diagnostics of every socket in the process. */
 type SocketEvent = { readonly websocket?: unknown };
+/** The same, of every answer; `headers`: names and values in turn. */
+type AnswerEvent = {
+  readonly request?: { readonly origin?: unknown; readonly path?: unknown; readonly upgrade?: unknown };
+  readonly response?: { readonly statusCode?: unknown; readonly headers?: readonly unknown[] };
+};
+const answers = 'undici:request:headers';
 
 const signsOfLife = ['undici:websocket:pong', 'undici:websocket:ping'];
 
@@ -78,6 +85,7 @@ class Connection {
   readonly #over = new AbortController();
   readonly #socket: WebSocket;
   #tcp: Duplex | undefined;
+  #refusal: string | undefined;
   readonly #openLimit: NodeJS.Timeout;
   #lastHeardAt: number | undefined;
   /** Its opening has been reported, or will be immediately. */
@@ -91,12 +99,13 @@ class Connection {
     this.#end = resolve;
     this.#socket = new WebSocket(deps.url, { dispatcher: this.#agent() });
     for (const name of signsOfLife) subscribe(name, this.#onSign);
+    subscribe(answers, this.#onAnswer);
     const tooLate = () => this.#finish('the server accepted the connection but didn’t answer');
     this.#openLimit = setTimeout(tooLate, deps.openLimitMs ?? usualOpenLimitMs);
     this.#socket.addEventListener('open', () => this.#opened());
     this.#socket.addEventListener('message', ({ data }) => this.#received(data));
     this.#socket.addEventListener('close', ({ code }) => this.#finish(`the connection ended (${code})`));
-    this.#socket.addEventListener('error', () => this.#finish('the connection failed'));
+    this.#socket.addEventListener('error', () => this.#finish(this.#refusal ?? 'the connection failed'));
     if (stopping.aborted) this.#finish('stopped');
     else stopping.addEventListener('abort', () => this.#finish('stopped'), { signal: this.#over.signal });
   }
@@ -117,6 +126,20 @@ class Connection {
 
   readonly #onSign = (message: unknown): void => {
     if ((message as SocketEvent).websocket === this.#socket) this.#heard();
+  };
+
+  /** The WebSocket itself doesn't say why it wasn't opened. */
+  readonly #onAnswer = (message: unknown): void => {
+    const { request, response } = message as AnswerEvent;
+    const url = new URL(this.#deps.url.replace(/^ws/, 'http'));
+    const isOurs = request?.origin === url.origin && request.path === url.pathname + url.search;
+    if (!isOurs || request.upgrade !== 'websocket') return;
+    const status = Number(response?.statusCode);
+    const fields = (response?.headers ?? []).map(String);
+    const at = fields.findIndex((field, index) => index % 2 === 0 && field.toLowerCase() === 'location');
+    this.#refusal = isRedirect(status)
+      ? new RedirectRefused(url, at === -1 ? '' : (fields[at + 1] ?? '')).message
+      : undefined;
   };
 
   #heard(): void {
@@ -155,6 +178,7 @@ class Connection {
     this.#over.abort();
     clearTimeout(this.#openLimit);
     for (const name of signsOfLife) unsubscribe(name, this.#onSign);
+    unsubscribe(answers, this.#onAnswer);
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.close();
     this.#tcp?.destroy();
     this.#end({ reason, lastHeardAt: this.#lastHeardAt });

@@ -1,4 +1,5 @@
 import { cappedDownload, type DownloadRequest, tooLarge, unavailable } from '#channel-kit/capped-download.ts';
+import { refuseRedirect } from '#channel-kit/redirects.ts';
 import { remoteSize } from '#channel-kit/remote-number.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { networkReason, readRefusal } from './failures.ts';
@@ -37,7 +38,9 @@ async function locate(deps: MediaDeps, { ref, maxBytes, signal }: DownloadReques
 }
 
 async function open({ apiRoot, token }: MediaDeps, path: string, signal: AbortSignal): Promise<Response> {
-  const response = await fetch(`${apiRoot}/file/bot${token}/${path}`, { signal, redirect: 'error' });
+  const url = `${apiRoot}/file/bot${token}/${path}`;
+  const response = await fetch(url, { signal, redirect: 'manual' });
+  refuseRedirect(url, { status: response.status, location: response.headers.get('location') });
   if (!response.ok) throw unavailable(`Telegram answered ${response.status} to the download`);
   return response;
 }

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { isRedirect, mostRedirects, RedirectRefused, redirectWithin } from '#channel-kit/redirects.ts';
 import { requestHttp, requestHttps } from './node-http.ts';
-import { isRedirect, mostRedirects, RedirectRefused, redirectWithin } from './redirects.ts';
 
 /** A connection not established after this long, ms, is given up: nothing was sent over it. */
 const connectTimeoutMs = 10_000;

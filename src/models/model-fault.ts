@@ -2,8 +2,9 @@
  * Turns the error of a model call into a failure for the loop and a judgement about the key. One for both APIs: what a
  * refusal means is decided by `refusals.ts`.
  */
+
+import { isRedirect, RedirectRefused } from '#channel-kit/redirects.ts';
 import type { ModelFailure, ModelRequest, RefusalClass } from '#contracts/model.ts';
-import { isRedirect, RedirectRefused } from '../http/redirects.ts';
 import { type ApiFault, lostConnection, wordsOf } from './api-fault.ts';
 import { type Refusal, readRefusal } from './read-refusal.ts';
 import { type RefusedSizes, sizesIn, waitIn } from './refusal-numbers.ts';

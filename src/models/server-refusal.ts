@@ -3,7 +3,7 @@
  * They are read here, before an SDK sees them, because the SDKs keep only the parts of a body that their own platform
  * sends.
  */
-import { RedirectRefused } from '../http/redirects.ts';
+import { RedirectRefused } from '#channel-kit/redirects.ts';
 import { longestRefusal } from './read-refusal.ts';
 
 /** A refusal with its whole body. Its message is fixed: SDKs judge by the words of errors. */

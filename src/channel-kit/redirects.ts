@@ -10,16 +10,27 @@ export const mostRedirects = 5;
 export class RedirectRefused extends Error {
   /** For `network-fault.ts`: the message arrived nowhere that counts. */
   readonly code = 'ERR_REDIRECTED';
-  readonly from: string;
-  readonly to: string;
 
   constructor(from: URL, location: string) {
-    const to = hostIn(location, from);
-    super(`the server at ${from.origin} redirects to ${to}, which isn’t followed; set ${to} if you trust it`);
+    super(sentenceOf(originOf(from), originIn(location, from)));
     this.name = 'RedirectRefused';
-    this.from = from.origin;
-    this.to = to;
   }
+}
+
+/** Throws RedirectRefused if an answer redirects. */
+export function refuseRedirect(
+  from: string,
+  { status, location }: { readonly status: number; readonly location: string | null | undefined },
+): void {
+  if (isRedirect(status)) throw new RedirectRefused(new URL(from), location ?? '');
+}
+
+function sentenceOf(from: string, to: string | undefined): string {
+  const what = `the server at ${from} redirects to`;
+  if (to === undefined) return `${what} an invalid address; check the address that is configured`;
+  if (to === from)
+    return `${what} another path of its own, which isn’t followed; check the path of the address that is configured`;
+  return `${what} ${to}, which isn’t followed; if you trust it, set ${to} in place of ${from}`;
 }
 
 /** Says whether a status redirects. */
@@ -36,9 +47,13 @@ export function redirectWithin(from: URL, location: string): URL | undefined {
   return to.host === from.host && (to.protocol === from.protocol || isUpgrade) ? to : undefined;
 }
 
-/** Without the path, in which a token may be. */
-function hostIn(location: string, from: URL): string {
-  if (!URL.canParse(location, from.href)) return 'an invalid address';
-  const { origin, host } = new URL(location, from.href);
-  return origin === 'null' ? host || 'an invalid address' : origin;
+function originIn(location: string, from: URL): string | undefined {
+  if (location === '' || !URL.canParse(location, from.href)) return undefined;
+  const to = new URL(location, from.href);
+  return to.host === '' ? undefined : originOf(to);
+}
+
+/** Without the path, in which a token may be, and without a password. */
+function originOf({ protocol, host }: URL): string {
+  return `${protocol}//${host}`;
 }
