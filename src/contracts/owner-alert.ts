@@ -42,6 +42,11 @@ const kinds = {
 /** Kind of a notice to the owner. */
 export type AlertKind = keyof typeof kinds;
 
+/** Says whether this version knows the kind; a stored one may come from a later version. */
+export function isAlertKind(kind: string): kind is AlertKind {
+  return Object.hasOwn(kinds, kind);
+}
+
 /** Whether the alert is a state that ends on its own, such as a down channel; others are events, which are counted. */
 export function isLasting(kind: AlertKind): boolean {
   return kinds[kind].isLasting;

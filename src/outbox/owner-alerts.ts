@@ -7,8 +7,8 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { type Alert, avoidedPlace, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
 import { alertEndText, alertText } from '../replies/owner-texts.ts';
+import type { AlertName } from '../store/alerts/alert-name.ts';
 import {
-  type AlertName,
   dismissNotice,
   raiseAlert,
   readOpenAlerts,

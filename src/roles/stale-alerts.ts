@@ -3,7 +3,7 @@ import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { Config } from '../config/config.ts';
 import { namedModels } from '../config/model-settings.ts';
 import { labelKey } from '../models/provider-options.ts';
-import type { AlertName } from '../store/alerts/note-alert.ts';
+import type { AlertName } from '../store/alerts/alert-name.ts';
 import { routeOfKey } from '../store/base/conversation-key.ts';
 import { keySubject } from './model-alerts.ts';
 

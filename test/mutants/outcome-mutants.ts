@@ -10,6 +10,12 @@ export const outcomeMutants: readonly Mutant[] = [
     test: { file: 'test/e2e/failing-lane.test.ts', name: 'tells the owner and says so' },
   },
   {
+    name: 'alert of a kind that the version before fails at',
+    invariant: 'no alert keeps the version before from telling its owner of others',
+    edit: { in: 'storedName', find: 'isNewer ?', replace: 'isNewer && subject === "" ?' },
+    test: { file: 'test/store/alerts/alerts.test.ts', name: 'of kinds that 0.2.0 lacks' },
+  },
+  {
     name: 'owner not told why a group sees ⚠',
     invariant: 'the details of a failure in a group reach the owner',
     edit: { in: 'alertFailedRun', find: 'if (sign === undefined) return;', replace: 'if (sign) return;' },

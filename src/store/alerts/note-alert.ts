@@ -5,9 +5,10 @@
  */
 
 import { sql } from 'kysely';
-import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts';
+import { type Alert, isLasting } from '#contracts/owner-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { changeRow } from '../base/row-by-key.ts';
+import { type AlertName, nameOfStored, storedName } from './alert-name.ts';
 
 /** Once an alert was reported this long ago, ms, another event of its kind and subject opens a new one. */
 const tellAgainMs = 86_400_000;
@@ -16,9 +17,10 @@ const tellAgainMs = 86_400_000;
  * Opens an alert, or counts the event on the open one. A condition that returns before its end was reported continues
  * under the same alert. Returns true when an alert was opened.
  */
-export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): Promise<boolean> {
+export async function openAlert(tx: Tx, { values = {}, ...alert }: Alert): Promise<boolean> {
   const details = JSON.stringify(values);
-  const isState = isLasting(kind);
+  const isState = isLasting(alert.kind);
+  const { kind, subject } = storedName(alert);
   if (isState && (await reopen(tx, { kind, subject, details }))) return false;
   const before = isState ? 0 : await endOld(tx, { kind, subject });
   const id = crypto.randomUUID();
@@ -42,7 +44,7 @@ export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): 
 }
 
 /** Ends an alert that was reported to the owner long ago; returns how often its event had happened. */
-async function endOld(tx: Tx, { kind, subject }: Pick<Alert, 'kind' | 'subject'>): Promise<number> {
+async function endOld(tx: Tx, { kind, subject }: AlertName): Promise<number> {
   const row = await tx.db
     .updateTable('ownerNotices')
     .set({ endedAt: tx.now })
@@ -55,7 +57,7 @@ async function endOld(tx: Tx, { kind, subject }: Pick<Alert, 'kind' | 'subject'>
   return row?.count ?? 0;
 }
 
-type ReopenInput = { readonly kind: AlertKind; readonly subject: string; readonly details: string };
+type ReopenInput = AlertName & { readonly details: string };
 
 async function reopen(tx: Tx, { kind, subject, details }: ReopenInput): Promise<boolean> {
   const row = await tx.db
@@ -70,9 +72,6 @@ async function reopen(tx: Tx, { kind, subject, details }: ReopenInput): Promise<
   return row !== undefined;
 }
 
-/** Kind and subject of an alert, which identify it. */
-export type AlertName = Pick<Alert, 'kind' | 'subject'>;
-
 /** An alert that is over. */
 export type TroubleEnd = AlertName & {
   /** True if the owner knows already, or doesn't need to. */
@@ -80,8 +79,9 @@ export type TroubleEnd = AlertName & {
 };
 
 /** Ends the alert, if it is open. The owner is notified of the end of a lasting condition that was reported. */
-export async function closeAlert(tx: Tx, { kind, subject, isSilent = false }: TroubleEnd): Promise<void> {
-  const isReported = isLasting(kind) && !isSilent;
+export async function closeAlert(tx: Tx, { isSilent = false, ...alert }: TroubleEnd): Promise<void> {
+  const isReported = isLasting(alert.kind) && !isSilent;
+  const { kind, subject } = storedName(alert);
   await tx.db
     .updateTable('ownerNotices')
     .set((eb) => ({
@@ -127,9 +127,10 @@ export const raiseAlert: StoreCommand<Alert, boolean> = {
 };
 
 /** Says whether an alert has been opened and not ended; dismissed ones count. */
-export const isAlertOpen: StoreQuery<Pick<Alert, 'kind' | 'subject'>, boolean> = {
+export const isAlertOpen: StoreQuery<AlertName, boolean> = {
   query: 'isAlertOpen',
-  run: async (tx, { kind, subject }) => {
+  run: async (tx, alert) => {
+    const { kind, subject } = storedName(alert);
     const row = await tx.db
       .selectFrom('ownerNotices')
       .select('id')
@@ -144,8 +145,10 @@ export const isAlertOpen: StoreQuery<Pick<Alert, 'kind' | 'subject'>, boolean> =
 /** Reads the alerts that haven't ended, including dismissed ones. */
 export const readOpenAlerts: StoreQuery<Record<never, never>, readonly AlertName[]> = {
   query: 'readOpenAlerts',
-  run: (tx) =>
-    tx.db.selectFrom('ownerNotices').select(['kind', 'subject']).where('endedAt', 'is', null).execute(),
+  run: async (tx) => {
+    const open = tx.db.selectFrom('ownerNotices').select(['kind', 'subject']).where('endedAt', 'is', null);
+    return (await open.execute()).flatMap((row) => nameOfStored(row) ?? []);
+  },
 };
 
 /** Closes an alert that is over; the owner is notified unless `isSilent`. */
@@ -165,7 +168,8 @@ export const dismissNotice: StoreCommand<{ readonly id: string }, 'done' | 'not-
       .returning(['kind', 'subject', 'endedAt'])
       .executeTakeFirst();
     if (row === undefined) return 'not-found';
-    if (row.endedAt === null && !isLasting(row.kind)) await closeAlert(tx, row);
+    const name = nameOfStored(row);
+    if (row.endedAt === null && name && !isLasting(name.kind)) await closeAlert(tx, name);
     return 'done';
   },
 };

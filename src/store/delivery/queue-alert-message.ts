@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { nameOfStored } from '../alerts/alert-name.ts';
 import { isPending, markTold, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
@@ -27,7 +28,7 @@ export const readPendingNotices: StoreQuery<{ readonly limit: number }, readonly
       .orderBy('raisedAt')
       .limit(limit)
       .execute();
-    return rows.map(storedNotice);
+    return rows.flatMap(storedNotice);
   },
 };
 
@@ -43,15 +44,16 @@ export const readOpenNotices: StoreQuery<{ readonly limit: number }, readonly St
       .orderBy('raisedAt', 'desc')
       .limit(limit)
       .execute();
-    return rows.map(storedNotice);
+    return rows.flatMap(storedNotice);
   },
 };
 
 type AlertRow = Pick<Selectable<OwnerNoticesTable>, (typeof columns)[number]>;
 
-function storedNotice(row: AlertRow): StoredNotice {
+function storedNotice(row: AlertRow): readonly StoredNotice[] {
+  const name = nameOfStored(row);
   const { details, endedAt, ...rest } = row;
-  return { ...rest, values: valuesIn(details), endedAt: endedAt ?? undefined };
+  return name ? [{ ...rest, ...name, values: valuesIn(details), endedAt: endedAt ?? undefined }] : [];
 }
 
 /** Reads the values; an alert with damaged values is reported without them rather than not at all. */

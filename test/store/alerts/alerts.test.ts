@@ -2,8 +2,15 @@ import { expect, it } from 'vitest';
 import { messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Alert } from '#contracts/owner-alert.ts';
-import { dismissNotice, raiseAlert, resolveAlert } from '../../../src/store/alerts/note-alert.ts';
+import {
+  dismissNotice,
+  isAlertOpen,
+  raiseAlert,
+  readOpenAlerts,
+  resolveAlert,
+} from '../../../src/store/alerts/note-alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../../src/store/alerts/owner-route.ts';
+import type { StoreQuery } from '../../../src/store/base/command.ts';
 import { dropPart } from '../../../src/store/delivery/operator-actions.ts';
 import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import {
@@ -16,6 +23,12 @@ import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { aLane, aMessage, aRoute, aWorker, endWithout, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+
+const readStoredKinds: StoreQuery<{ readonly subject: string }, readonly { readonly kind: string }[]> = {
+  query: 'readStoredKinds',
+  run: ({ db }, { subject }) =>
+    db.selectFrom('ownerNotices').select('kind').where('subject', 'like', `%${subject}`).execute(),
+};
 
 describeEachDatabase('notices to the owner', (open, { sql }) => {
   const openOf = async (subject: string) =>
@@ -48,6 +61,30 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(subject)).toMatchObject([{ count: 2, values: { reason: 'second' } }]);
     expect(await raise(down(subject))).toBe(true);
     expect(await openOf(subject)).toHaveLength(2);
+  });
+
+  it('of kinds that 0.2.0 lacks are stored under one that it ends by itself', async () => {
+    for (const kind of ['model-window', 'part-failing'] as const) {
+      const alert = { kind, subject: unique('house/small') };
+      expect([await raise(alert), await raise(alert)]).toEqual([true, false]);
+      expect(await open().read(readStoredKinds, alert)).toEqual([{ kind: 'context-full' }]);
+      expect(await openOf(alert.subject)).toMatchObject([{ ...alert, count: 2 }]);
+      expect(await pendingOf(alert.subject)).toMatchObject([alert]);
+      expect(await open().read(readOpenAlerts, {})).toContainEqual(alert);
+      await open().write(resolveAlert, alert);
+      expect(await open().read(isAlertOpen, alert)).toBe(false);
+    }
+  });
+
+  it('of kinds that only a later version knows are skipped', async () => {
+    const subject = unique('later');
+    await raise({ kind: 'events-missed', subject });
+    const [notice] = await openOf(subject);
+    await sql(`update "ownerNotices" set kind = 'moon-phase' where id = '${notice?.id}'`);
+    expect(await openOf(subject)).toEqual([]);
+    expect(await pendingOf(subject)).toEqual([]);
+    expect((await open().read(readOpenAlerts, {})).filter((one) => one.subject === subject)).toEqual([]);
+    expect(await open().write(dismissNotice, { id: notice?.id ?? '' })).toBe('done');
   });
 
   it('do not count a state that is reported again', async () => {

@@ -1,3 +1,4 @@
+import { nameOfStored } from '../../alerts/alert-name.ts';
 import type { Tx } from '../../base/command.ts';
 import { isOpenPart, isUnknownPart } from '../../base/index-predicates.ts';
 import { findRow, readRow } from '../../base/row-by-key.ts';
@@ -166,5 +167,5 @@ async function readAlert(tx: Tx, id: string) {
     'dismissedAt',
     'endedAt',
   ]);
-  return withoutNulls(row);
+  return { ...withoutNulls(row), ...nameOfStored(row) };
 }
