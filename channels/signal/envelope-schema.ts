@@ -135,10 +135,11 @@ const sentSchema = z.preprocess(
   }),
 );
 
+/** Who sent an envelope, whatever else it contains. */
+export const senderSchema = z.object({ sourceUuid: id, sourceNumber: id, sourceName: name });
+
 export const envelopeSchema = z.object({
-  sourceUuid: id,
-  sourceNumber: id,
-  sourceName: name,
+  ...senderSchema.shape,
   sourceDevice: z.int().nullish().catch(undefined),
   timestamp: maybeTime,
   /** The time of Signal's server; older releases of signal-cli don't pass it on. Clamped by core. */

@@ -20,6 +20,7 @@ import {
 } from './envelope-schema.ts';
 import { isGroupId, messageIdOf, readAci, routeOf } from './ids.ts';
 import { type Names, readMessage } from './message-content.ts';
+import { explainException, isReadAlready } from './undecrypted.ts';
 
 /** Facts that the messages themselves lack. */
 export type Known = Names & {
@@ -64,7 +65,8 @@ export function readFrames(
       }
       if (reading.kind === 'group-changed') changedGroups.push(reading.change);
     } catch (error) {
-      unreadable.push({ ...unreadableEvent(frame, error), ...namedIn(frame) });
+      const gap = explainException(frame);
+      unreadable.push({ ...unreadableEvent(frame, error), ...namedIn(frame), ...(gap && { gap }) });
     }
   }
   return { events, unreadable, changedGroups };
@@ -95,6 +97,7 @@ export function readNotification(frame: unknown, known: Known, arrivedAt?: numbe
   const { account, envelope, exception } = notificationSchema.parse(frame);
   // The webhook receives the messages of every account on the server.
   if (account !== known.bot.number) return nothing;
+  if (isReadAlready(exception?.type)) return nothing;
   if (exception) throw new Error(`signal-cli could not read it: ${exception.type ?? 'unknown'}`);
   const read = envelopeSchema.parse(envelope);
   const reading = readEnvelope(read, known);

@@ -16,7 +16,7 @@ import type {
 import type { Clock } from '#contracts/clock.ts';
 import { connectionName } from '#contracts/connection-name.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { ChannelId } from '#contracts/ids.ts';
+import type { ChannelId, EventKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Sections } from '#contracts/section.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
@@ -331,8 +331,7 @@ async function intakeOf(
       if (closed.aborted) throw new ParleyError('stale_epoch', 'Receiving has ended.');
       const answers = await accept(batch);
       if (isOnProbation && batch.events.length > 0) trouble(undefined);
-      const missed = unreadIn(batch, answers);
-      if (missed) gap(missed);
+      for (const missed of unreadIn(batch, answers)) gap(missed);
       return answers;
     },
     trouble,
@@ -355,17 +354,27 @@ async function intakeOf(
   };
 }
 
-/** Reports events that couldn't be read or stored, which may be messages. Duplicates are already known. */
+/**
+ * Returns what to report about events that couldn't be read or stored, which may be messages; duplicates were reported
+ * before. Events that the channel explains in the same words are one report.
+ */
 function unreadIn(
   { events, unreadable = [] }: InboundBatch,
   answers: readonly Acceptance[],
-): ChannelGap | undefined {
-  const unread = [...events, ...unreadable].filter((_, index) => {
+): readonly ChannelGap[] {
+  const isUnread = (index: number) => {
     const answer = answers[index];
     return answer?.kind === 'refused' && answer.reason === 'unreadable';
-  });
-  const last = unread.at(-1)?.eventKey;
-  if (last === undefined) return undefined;
-  const reason = `unreadable events: ${unread.length}; for the last, \`${parleyCommand} why ${last}\``;
-  return { code: 'lost', reason };
+  };
+  const explained = new Map<string, ChannelGap>();
+  const others: EventKey[] = [];
+  for (const [index, one] of [...events, ...unreadable].entries()) {
+    if (!isUnread(index)) continue;
+    if ('gap' in one && one.gap !== undefined) explained.set(JSON.stringify(one.gap), one.gap);
+    else others.push(one.eventKey);
+  }
+  const last = others.at(-1);
+  if (last === undefined) return [...explained.values()];
+  const reason = `unreadable events: ${others.length}; for the last, \`${parleyCommand} why ${last}\``;
+  return [...explained.values(), { code: 'lost', reason }];
 }

@@ -165,7 +165,17 @@ export type ChannelGap = {
 };
 
 /** Reasons why messages can't be fetched, for texts in the owner's language; absent: the reason is shown as it is. */
-export type GapCode = 'too-old' | 'no-history' | 'history-refused' | 'not-kept' | 'cut-off' | 'lost';
+export type GapCode =
+  | 'too-old'
+  | 'no-history'
+  | 'history-refused'
+  | 'not-kept'
+  | 'cut-off'
+  | 'lost'
+  /** The network's encryption failed; the sender's app sends it again if it can. */
+  | 'undecrypted'
+  /** The sender has another key, which somebody has to trust before the network delivers what they write. */
+  | 'identity-changed';
 
 /** Events that are accepted together with the cursor after them. */
 export type InboundBatch = {
@@ -177,6 +187,8 @@ export type InboundBatch = {
     readonly problem: string;
     /** The message's id, if that could be read; people find the event under it. */
     readonly messageId?: MessageId;
+    /** Cause, for the owner and `why`. Absent: they are only told that it couldn't be read. */
+    readonly gap?: ChannelGap;
   }[];
   /** The platform's read position after this batch; absent: unchanged. */
   readonly cursor?: string;

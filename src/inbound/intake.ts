@@ -15,6 +15,7 @@ import { conversationKeyOf, routeOfKey } from '../store/base/conversation-key.ts
 import type { Effects } from '../store/base/effects.ts';
 import { acceptBatch } from '../store/intake/accept-batch.ts';
 import type { AcceptInput, Proposal } from '../store/intake/proposal.ts';
+import { withCause } from '../store/intake/unread-event.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readArrivalFacts } from '../store/reads/arrival-facts.ts';
 import { decideCommand } from './decide-command.ts';
@@ -284,7 +285,7 @@ async function acceptWithRetry(
 
 function unreadableProposal(
   { account }: IntakeAccount,
-  { eventKey, raw, messageId }: Omit<NonNullable<InboundBatch['unreadable']>[number], 'problem'>,
+  { eventKey, raw, messageId, gap }: Omit<NonNullable<InboundBatch['unreadable']>[number], 'problem'>,
 ): Proposal {
   return {
     eventKey,
@@ -292,7 +293,7 @@ function unreadableProposal(
     conversationKey: account,
     senderId: '',
     ...(messageId !== undefined && { messageId }),
-    raw: raw.slice(0, maxRaw).toWellFormed(),
+    raw: withCause(raw.slice(0, maxRaw).toWellFormed(), gap?.reason),
     decision: { kind: 'refuse', reason: 'unreadable' },
   };
 }

@@ -91,6 +91,8 @@ const codes = {
   'not-kept': 'reasonNotKept',
   'cut-off': 'reasonCutOff',
   lost: 'reasonLost',
+  undecrypted: 'reasonUndecrypted',
+  'identity-changed': 'reasonIdentityChanged',
 } as const satisfies Readonly<Record<TroubleCode | GapCode, NoticeKey>>;
 /** A map, because a stored alert may have a code of another version. */
 const reasonKeys = new Map<string, NoticeKey>(Object.entries(codes));

@@ -377,4 +377,8 @@ export const english = {
   reasonNotKept: 'the server kept nothing while I was away',
   reasonCutOff: 'a connection broke off',
   reasonLost: 'they couldn’t be read or stored ({detail})',
+  reasonUndecrypted:
+    'they couldn’t be decrypted, and the sender’s app has been asked to send them again ({detail})',
+  reasonIdentityChanged:
+    'the sender may have a new phone, and what they write is held back until you have compared safety numbers ({detail})',
 } as const;

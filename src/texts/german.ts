@@ -392,4 +392,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   reasonNotKept: 'der Server hat in meiner Abwesenheit nichts aufgehoben',
   reasonCutOff: 'eine Verbindung ist abgebrochen',
   reasonLost: 'sie ließen sich nicht lesen oder speichern ({detail})',
+  reasonUndecrypted:
+    'sie ließen sich nicht entschlüsseln; die App des Absenders soll sie noch einmal senden ({detail})',
+  reasonIdentityChanged:
+    'der Absender hat vielleicht ein neues Telefon; was er schreibt, wird zurückgehalten, bis du die Sicherheitsnummern verglichen hast ({detail})',
 };

@@ -168,6 +168,25 @@ describe('an event that nobody can read', () => {
     expect(network.gaps).toHaveLength(1);
   });
 
+  it('is reported with the channel’s own explanation, each kind once in a batch', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    const unread = (key: string, gap?: ChannelGap) => ({
+      ...{ eventKey: eventKey(key), raw: '{', problem: 'no' },
+      ...(gap && { gap }),
+    });
+    const moved = { code: 'identity-changed', reason: 'Ada has a new safety number' } as const;
+    const garbled = { code: 'undecrypted', reason: 'it is garbled' } as const;
+    const unreadable = [unread('a', moved), unread('b', garbled), unread('c'), unread('d', moved)];
+    network.accepted.push(...unreadable.map(() => ({ kind: 'refused', reason: 'unreadable' }) as const));
+    await network.intake().accept({ events: [], unreadable });
+    expect(network.gaps).toEqual([
+      moved,
+      garbled,
+      { code: 'lost', reason: expect.stringMatching(/^unreadable events: 1;.* why c`$/) },
+    ]);
+  });
+
   it('is reported just the same when it could be read, and not stored', async () => {
     const network = await aHostedNetwork();
     await network.begin();

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
+import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastTextShown, textShown, type WireBody } from '../platforms/anthropic/wire.ts';
 import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
@@ -107,6 +108,30 @@ describeRow('on Signal', (atEnd) => {
       { outcome: 'ignored', reason: 'own-message' },
       { outcome: 'accepted', reason: null },
     ]);
+  });
+
+  test('the owner and `why` are told whose safety number keeps a message back, and how to trust it', async ({
+    expect,
+  }) => {
+    const { server } = signal;
+    const before = countEvents(stage.dataDir);
+    const bob = signal.user(506);
+    server.people.sendsUnreadable(bob, { type: 'UntrustedIdentityException', message: 'untrusted' });
+    await untilAtRest(stage.dataDir, before + 1);
+    const notices = () =>
+      readStore(stage.dataDir, `select subject, details from "ownerNotices" where kind = 'events-missed'`);
+    await until(() => notices().some(({ subject }) => String(subject).includes(bob.uuid)), {
+      what: 'a notice about the person',
+    });
+    const [row] = readStore(
+      stage.dataDir,
+      `select "messageId" from ledger where reason = 'unreadable' and raw like '%${bob.uuid}%'`,
+    );
+    const { stdout } = await runParley(['why', String(row?.messageId)], { PARLEY_DATA_DIR: stage.dataDir });
+    expect(stdout).toContain(
+      `has a new safety number; to trust it: PUT /v1/identities/${server.account.number}/trust/${bob.uuid}`,
+    );
+    expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
   test('a group is answered when Parley is mentioned or replied to, with what was said before', async ({

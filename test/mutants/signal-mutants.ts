@@ -206,4 +206,40 @@ export const signalMutants: readonly Mutant[] = [
       name: 'that a kill may have cut off is told as a gap by the next process, once',
     },
   },
+  {
+    name: 'a new safety number reported as any other loss',
+    invariant: 'the owner learns whose messages are held back, and how to get them',
+    edit: { in: 'isNewKey', find: "type.includes('UntrustedIdentity')", replace: "type === ''" },
+    test: {
+      file: 'test/channels/signal/inbound.test.ts',
+      name: 'names the call that trusts a person whose safety number has changed',
+    },
+  },
+  {
+    name: 'a message that was read before reported as lost',
+    invariant: 'only messages that are missing are reported as missed',
+    edit: { in: 'isReadAlready', find: '/DuplicateMessage|SelfSend/', replace: '/SelfSend/' },
+    test: {
+      file: 'test/channels/signal/inbound.test.ts',
+      name: 'is nothing if signal-cli has read the message before',
+    },
+  },
+  {
+    name: 'the cause of an unreadable event forgotten',
+    invariant: '`why` says why an event could not be read',
+    edit: { in: 'withCause', find: 'return line ?', replace: 'return line && !line ?' },
+    test: {
+      file: 'test/e2e/signal-conversation.test.ts',
+      name: 'the owner and `why` are told whose safety number keeps a message back',
+    },
+  },
+  {
+    name: 'an explained event reported with the others',
+    invariant: 'the owner reads the cause that the channel knows',
+    edit: { in: 'unreadIn', find: 'one.gap !== undefined)', replace: 'one.gap === undefined)' },
+    test: {
+      file: 'test/channel-host/recovery.test.ts',
+      name: 'is reported with the channel’s own explanation, each kind once in a batch',
+    },
+  },
 ];

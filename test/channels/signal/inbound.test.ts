@@ -397,14 +397,55 @@ describe('what is nobody’s word', () => {
 });
 
 describe('what cannot be read', () => {
-  it('is told with what signal-cli says of it', () => {
+  it('is reported with what signal-cli says about it and who sent it', () => {
     server.people.sendsUnreadable(ada);
     const { events, unreadable } = arrived();
     expect(events).toEqual([]);
     expect(unreadable).toMatchObject([
-      { problem: 'signal-cli could not read it: ProtocolInvalidMessageException' },
+      {
+        problem: 'signal-cli could not read it: ProtocolInvalidMessageException',
+        gap: {
+          code: 'undecrypted',
+          reason: `signal-cli couldn't decrypt it (ProtocolInvalidMessageException), from Ada (signal:${ada.uuid})`,
+        },
+      },
     ]);
+    expect(unreadable[0]?.gap).not.toHaveProperty('conversation');
     expect(unreadable[0]?.raw).toContain(ada.uuid);
+  });
+
+  it('names the call that trusts a person whose safety number has changed', () => {
+    const type = 'UntrustedIdentityException';
+    server.people.sendsUnreadable(ada, { type, message: 'untrusted' });
+    server.people.sendsUnreadable(ada, { type: `Protocol${type}`, message: 'untrusted' });
+    const path = `/v1/identities/${server.account.number}/trust/${ada.uuid}`;
+    const gap = {
+      conversation: ada.uuid,
+      code: 'identity-changed',
+      reason: expect.stringContaining(
+        `Ada (signal:${ada.uuid}) has a new safety number; to trust it: PUT ${path}`,
+      ),
+    };
+    expect(arrived().unreadable).toMatchObject([{ gap }, { gap }]);
+  });
+
+  it('is nothing if signal-cli has read the message before', () => {
+    server.people.sendsUnreadable(ada, { type: 'ProtocolDuplicateMessageException', message: 'old counter' });
+    expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups: [] });
+  });
+
+  it('is reported when neither its sender nor its cause is known', () => {
+    const account = server.account.number;
+    const frames = [
+      { account, exception: { type: 'ParseException' }, envelope: { timestamp: 7 } },
+      { account, exception: {}, envelope: null },
+      { account, exception: { type: 'UntrustedIdentityException' } },
+    ];
+    expect(readFrames(frames, known()).unreadable.map(({ gap }) => gap)).toEqual([
+      { code: 'lost', reason: "signal-cli couldn't read it (ParseException)" },
+      { code: 'lost', reason: "signal-cli couldn't read it" },
+      { code: 'identity-changed', reason: 'its sender has a new safety number' },
+    ]);
   });
 
   it('never holds up the others, and has the same key each time', () => {

@@ -6,6 +6,7 @@ import { json } from '../../base/json.ts';
 import { excerptOf } from '../../base/one-line.ts';
 import type { LedgerTable } from '../../base/tables.ts';
 import { type RowOf, withoutNulls } from '../../base/without-nulls.ts';
+import { causeIn } from '../../intake/unread-event.ts';
 import { senderRef } from '../../items/item-change.ts';
 
 export type ItemRequest = {
@@ -192,6 +193,5 @@ export type EventFacts = ReturnType<typeof eventOf>;
 
 function eventOf(row: Selectable<LedgerTable>) {
   const { inboxId: _, laneKey: __, raw, fingerprint: ___, ...event } = withoutNulls(row);
-  // An event that couldn't be parsed is stored as it came, which `why` doesn't show.
-  return { ...event, detail: event.reason === 'unreadable' ? undefined : raw };
+  return { ...event, detail: event.reason === 'unreadable' ? causeIn(raw) : raw };
 }
