@@ -163,13 +163,14 @@ it('accepts a short key for a server of one’s own, and starts with it', async 
   expect(await readFile(join(home, '.env'), 'utf8')).toBe('SERVER_API_KEY=ollama\n');
 });
 
-it('ends without a change when the input ends', () => {
+it.each(['pipe', 'ignore'] as const)('ends without a change when the input of kind %s ends', (input) => {
   const program = join(import.meta.dirname, '../../bin/parley.mjs');
   const env = { PATH: process.env.PATH, HOME: home };
   const run = spawnSync(process.execPath, [program, 'onboard'], {
     cwd: home,
     env,
-    input: '',
+    // Ignored input is /dev/null, which is a file.
+    stdio: [input, 'pipe', 'pipe'],
     encoding: 'utf8',
   });
   expect(run.stdout).toContain('Nothing was changed.');

@@ -78,8 +78,8 @@ export async function openPrompter(title: string): Promise<Prompter & { end(text
     say: (text) => clack.log.message(text),
     end: (text) => {
       clack.outro(text);
-      // A pipe that stays open would keep the process alive.
-      process.stdin.unref();
+      // A pipe that stays open would keep the process alive. A file, such as /dev/null, can't be left.
+      if ('unref' in process.stdin) process.stdin.unref();
     },
   };
 }
