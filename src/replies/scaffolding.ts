@@ -1,11 +1,13 @@
 /**
  * Removes what belongs to the machinery and not to the answer: thinking, tool-call leftovers, role
  * tokens, boundary markers of untrusted data, reply tags. In code fences and code spans they stay, because
- * there the answer is about them.
+ * there the answer is about them, and so do tags that a sentence mentions.
  *
  * One pass from left to right. The output for a growing text ends where a later character could change
  * the decision, so streamed text is always a prefix of the text that is sent.
  */
+
+import { isMentioned, mentionLength } from '../texts/mentioned-mark.ts';
 
 export type StripResult = {
   readonly text: string;
@@ -27,6 +29,9 @@ const BRACKET_BLOCK = /\[(TOOL_CALLS?|TOOL_RESULTS?)\]/iy;
 const REPLY_TAG = /\[\[\s*reply_to(_current|\s*:\s*([^\]\s]{1,128}))\s*\]\][ \t]*/iy;
 const FENCE = /[ \t]{0,3}(`{3,}|~{3,})[^\n]*(?:\n|$)/y;
 const TICKS = /`+/y;
+
+/** What a sentence that mentions both tags of a block has between them: `<think> and </think>`. */
+const BETWEEN_MENTIONED = /^\s*(?:\p{L}{1,6}|[,/…&+-]|\.{3})\s*$/u;
 
 /** Longest unfinished text that may still become one of the above. */
 const LONGEST_MARKER = 260;
@@ -53,12 +58,17 @@ type Scan = {
   out: string;
   /** Whether the output ends at the start of a line, ignoring blanks. */
   isLineBlank: boolean;
+  /** The end of the output's last line. */
+  lineEnd: string;
   /** The line that was read last. */
   line: Line;
   /** By the name of a block: from the end of each opening tag to the end of its block. */
   readonly blocks: Map<string, ReadonlyMap<number, number>>;
   replyTag?: string;
 };
+
+/** UTF-16 units. */
+const lineEndLength = 80;
 
 type Line = {
   readonly end: number;
@@ -80,7 +90,10 @@ export function stripScaffoldingStreaming(text: string): string {
 
 function strip(source: string, isFinal: boolean): StripResult {
   if (!/[<[]/.test(source)) return { text: source };
-  const scan: Scan = { source, isFinal, at: 0, out: '', isLineBlank: true, line: noLine, blocks: new Map() };
+  const scan: Scan = {
+    ...{ source, isFinal, at: 0, out: '', isLineBlank: true, lineEnd: '' },
+    ...{ line: noLine, blocks: new Map() },
+  };
   while (scan.at < source.length) {
     if (!step(scan)) break;
   }
@@ -172,7 +185,7 @@ function readMarker(scan: Scan): boolean {
   const opening = matchAt(OPENING, scan) ?? matchAt(BRACKET_BLOCK, scan);
   if (opening) return skipBlock(scan, opening[0], opening[1] ?? '');
   const stray = matchAt(STRAY, scan);
-  if (stray) return skip(scan, stray[0].length);
+  if (stray) return readTag(scan, stray[0].length);
   const rest = scan.source.slice(scan.at, scan.at + LONGEST_MARKER);
   const mayGrow =
     !scan.isFinal && scan.at + rest.length === scan.source.length && UNFINISHED_MARKER.test(rest);
@@ -181,9 +194,30 @@ function readMarker(scan: Scan): boolean {
   return true;
 }
 
+/** Removes a tag unless a sentence mentions it. */
+function readTag(scan: Scan, length: number): boolean {
+  const mention = mentionAt(scan, length);
+  if (mention === 'wait') return false;
+  if (mention) take(scan, length);
+  else scan.at += length;
+  return true;
+}
+
+function mentionAt({ source, at, lineEnd, isFinal }: Scan, length: number): boolean | 'wait' {
+  const after = source.slice(at + length, at + length + mentionLength);
+  return isMentioned({ before: lineEnd, after }, isFinal);
+}
+
 function skipBlock(scan: Scan, opening: string, name: string): boolean {
-  const end = endOfBlock(scan, scan.at + opening.length, name);
+  const from = scan.at + opening.length;
+  const end = endOfBlock(scan, from, name);
+  const mention = mentionAt(scan, opening.length) === true;
   if (end !== undefined) {
+    const between = scan.source.slice(from, Math.min(end, from + LONGEST_MARKER)).replace(/<[^<]*$/, '');
+    if (mention && BETWEEN_MENTIONED.test(between)) {
+      take(scan, end - scan.at);
+      return true;
+    }
     const gap = /^\s*/.exec(scan.source.slice(end))?.[0] ?? '';
     // The gap may still grow, and all of it is skipped.
     if (!scan.isFinal && end + gap.length === scan.source.length) return false;
@@ -191,7 +225,8 @@ function skipBlock(scan: Scan, opening: string, name: string): boolean {
     return true;
   }
   if (!scan.isFinal) return false;
-  scan.at = scan.isLineBlank ? scan.source.length : scan.at + opening.length;
+  if (mention) take(scan, opening.length);
+  else scan.at = scan.isLineBlank ? scan.source.length : from;
   return true;
 }
 
@@ -232,6 +267,9 @@ function take(scan: Scan, length: number): void {
   const piece = scan.source.slice(scan.at, scan.at + length);
   const line = piece.slice(piece.lastIndexOf('\n') + 1);
   scan.isLineBlank = (scan.isLineBlank || line.length < piece.length) && !/[^ \t]/.test(line);
+  scan.lineEnd = `${line.length < piece.length ? '' : scan.lineEnd}${line.slice(-lineEndLength)}`.slice(
+    -lineEndLength,
+  );
   scan.out += piece;
   scan.at += length;
 }

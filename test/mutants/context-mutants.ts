@@ -104,6 +104,12 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: streamInputs, name: 'read as what it is: a whole answer beside an empty delta' },
   },
   {
+    name: 'mentioned tag taken out',
+    invariant: 'an answer about a tag keeps it',
+    edit: { in: 'readTag', find: 'if (mention) take(scan, length);', replace: 'if (mention) scan.at += length;' },
+    test: { file: 'test/replies/sanitize.test.ts', name: 'keeps a tag that a sentence mentions' },
+  },
+  {
     name: 'sound that counts for nothing',
     invariant: 'tokens that a server counts beside the prompt are part of it',
     edit: { in: 'usageOf', find: '? sound : 0', replace: '? 0 : 0' },

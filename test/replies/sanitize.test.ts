@@ -48,8 +48,26 @@ describe('sanitizeOutbound', () => {
     expect(sanitizeStreaming(`${text}\n.`)).toBe(`${text}\n.`);
   });
 
-  it('keeps the rest of a sentence that merely names an unclosed tag', () => {
-    expect(clean('Use the <think> tag for that.')).toBe('Use the  tag for that.');
+  it.each([
+    'Use the <think> tag for that.',
+    'The closing </think> tag is missing.',
+    'It never writes </think>, so the template is wrong.',
+    'Put it between <think> and </think> tags.',
+    'Write "</think>" (or ‘</tool_call>’) at the end.',
+    '答案 </think> 之后',
+  ])('keeps a tag that a sentence mentions: %j', (text) => {
+    expect(clean(text)).toBe(text);
+    expect(sanitizeStreaming(`${text}\n.`)).toMatch(text.slice(0, text.indexOf('<')));
+  });
+
+  it.each([
+    ['Hello.\n</think>\nThere', 'Hello.\n\nThere'],
+    ['So I answer. </think> Hello', 'So I answer.  Hello'],
+    ['I say <think>it is a secret</think> hello', 'I say  hello'],
+    ['I say <think> it is a secret </think> hello', 'I say  hello'],
+    ['Hello there </think>', 'Hello there '],
+  ])('takes a tag out of %j, where it is no word of a sentence', (text, expected) => {
+    expect(clean(text)).toBe(expected);
   });
 
   it.each([
@@ -83,7 +101,7 @@ describe('sanitizeOutbound', () => {
 
   it('never shows half a marker while the text grows', () => {
     const text =
-      '<think>secret</think>Hello <|im_end|>you<tool_call>{"a":1}</tool_call> [[reply_to:12]]there';
+      '<think>secret</think>Hello <|im_end|>you<tool_call>{"a":1}</tool_call> [[reply_to:12]]there, no </think> tag and no <think> x </think> or </think>';
     for (let length = 0; length <= text.length; length += 1) {
       const shown = sanitizeStreaming(text.slice(0, length));
       expect(clean(text).startsWith(shown)).toBe(true);

@@ -11,7 +11,6 @@ export class CodeTracker {
   /** Length of the run of ticks that opened a code span on this line; 0: none. */
   #span = 0;
   #isLineStart = true;
-  /** The end of the current line. */
   #line = '';
   #isLineBlank = true;
   /** The line mentions an opening tag, so its closing tag is mentioned, too. */
@@ -21,17 +20,13 @@ export class CodeTracker {
     return this.#isLineBlank;
   }
 
-  /** The line ends with a word and a blank, so what follows may be the sentence's next word. */
-  get endsWord(): boolean {
-    return /[^\s.!?…:;"'”’)*\]}。！？][ \t]+$/.test(this.#line);
+  /** The end of the current line. */
+  get line(): string {
+    return this.#line;
   }
 
   get endsSentence(): boolean {
     return /[.!?…:。！？]$/.test(this.#line);
-  }
-
-  get endsQuote(): boolean {
-    return /["'“‘«([{`]$/.test(this.#line);
   }
 
   /** A mark has ended: what follows begins a line. */

@@ -1,5 +1,6 @@
 /** Separates what a model wrote into text, reasoning and tool calls, while it arrives. See grammars.ts. */
 import type { ToolSpec } from '#contracts/model.ts';
+import { isMentioned, mentionLength } from '../../texts/mentioned-mark.ts';
 import { BareCall } from './bare-call.ts';
 import { CodeTracker } from './code-tracker.ts';
 import * as grammar from './grammars.ts';
@@ -35,8 +36,6 @@ const inText: State = { kind: 'text' };
 const maxTries = 8;
 /** Longer calls aren't run, UTF-16 units; the draft accepts less. */
 const maxCallLength = 2_000_000;
-/** Blanks that are looked past to decide whether a sentence mentions a mark. */
-const maxBlanks = 40;
 
 /** Reads one answer. Linear: what is held back for the next piece is bounded, except for calls. */
 export class TextReader {
@@ -385,15 +384,9 @@ export class TextReader {
     return eaten;
   }
 
-  /** Says whether a sentence mentions the mark that the buffer begins with: in quotes, or as one of its words. */
+  /** Says whether a sentence mentions the mark that the buffer begins with. */
   #isMentioned(length: number, isFinal: boolean): boolean | 'wait' {
-    const after = this.#buffer.slice(length, length + maxBlanks);
-    if (after === '' && !isFinal) return 'wait';
-    if (this.#code.endsQuote && /^["'”’»)\]}`]/.test(after)) return true;
-    if (this.#code.isLineBlank || !this.#code.endsWord) return false;
-    if (/^[.,;:!?)…、。，]/.test(after)) return true;
-    const next = after.replace(/^[ \t]+/, '');
-    if (next === '' && !isFinal && after.length < maxBlanks) return 'wait';
-    return next.length < after.length && /^[\p{Ll}\p{Lo}(]/u.test(next);
+    const after = this.#buffer.slice(length, length + mentionLength);
+    return isMentioned({ before: this.#code.line, after }, isFinal);
   }
 }
