@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PermissionFlagsBits } from 'discord.js';
 import { expect, it } from 'vitest';
 import { bootstrapNames, createBootstrapFiles } from '../../src/agent/bootstrap-files.ts';
@@ -35,6 +35,29 @@ function load(file: string) {
     home,
   );
 }
+
+it('links only to sections that exist', () => {
+  const documents = ['README.md', ...readdirSync('docs').map((name) => `docs/${name}`)];
+  const links = documents
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)].map(
+        ([, file = '', section = '']) => ({
+          section,
+          target: file === '' ? path : join(dirname(path), file),
+        }),
+      ),
+    );
+  expect(links.length).toBeGreaterThan(3);
+  const sectionsOf = (path: string) =>
+    [...readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+  expect(links.filter(({ target, section }) => !sectionsOf(target).includes(section))).toEqual([]);
+});
 
 it('accepts every example of a configuration in the documents', () => {
   const examples = readdirSync('docs')
