@@ -1,5 +1,5 @@
 import type { ModelFailure, ModelInfo, ModelRequest } from '#contracts/model.ts';
-import { aborted, brokenStream, oversizedIn, unbuilt } from './api-fault.ts';
+import { type ApiFault, aborted, brokenStream, oversizedIn, unbuilt } from './api-fault.ts';
 import { faultIn, type JudgedRefusal, judgeError } from './model-fault.ts';
 import { ModelLimits } from './model-limits.ts';
 import { type ApiAccess, secretsIn } from './provider-options.ts';
@@ -132,9 +132,17 @@ class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
     const fault = await clients.faultIn(error, (given, isConnection) =>
       faultIn(given, isConnection, this.#call(this.#made)),
     );
-    if (fault?.isAboutKey && this.#isAnswered && this.#client && clients.moveOn(this.#client, fault))
-      return withNextKey(fault.failure);
+    if (fault !== undefined && this.#isAnswered && this.#changesNext(error, fault))
+      return again(fault.failure);
     return fault?.failure ?? (this.#isAnswered ? brokenStream(error) : unbuilt(error, secretsIn(access)));
+  }
+
+  /** Learns from an error inside a stream. Says whether the same request, asked again, is sent differently. */
+  #changesNext(error: unknown, fault: ApiFault): boolean {
+    const [client, made] = [this.#client, this.#made];
+    if (fault.isAboutKey) return client !== undefined && this.#api.clients.moveOn(client, fault);
+    const judged = judgeError(error, { request: this.#request });
+    return judged !== undefined && made !== undefined && this.#adapt(judged, made);
   }
 
   #make(): Made {
@@ -217,7 +225,7 @@ class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
   }
 }
 
-/** The same request with the next key may succeed at once. */
-function withNextKey({ isLongWait: _, ...failure }: ModelFailure): ModelFailure {
-  return { ...failure, retry: { kind: 'later', afterMs: 0 } };
+/** The failure of a request that may succeed at once when it is made again. */
+function again({ detail, refusal }: ModelFailure): ModelFailure {
+  return { kind: 'failed', detail, ...(refusal && { refusal }), retry: { kind: 'later', afterMs: 0 } };
 }

@@ -329,7 +329,7 @@ const lines: readonly Line[] = [
       'model_access_denied',
     ],
     words:
-      /(?:do(?:es)? not|don't|doesn't|not) have (?:access|permission)|not (?:authori[sz]ed|permitted|entitled|allowed) to (?:access|use|sample|invoke|perform|call)|permission[ _]denied|insufficient permissions?|access (?:was |is )?denied|no permission|权限/,
+      /(?:do(?:es)? not|don't|doesn't|not) have (?:access|permission)|not (?:authori[sz]ed|permitted|entitled|allowed) to (?:access|use|sample|invoke|perform|call)|permission[ _]denied|insufficient permissions?|access (?:was |is )?denied|no permission|权限|无权|нет доступа|アクセス権|권한/,
     status: [400, 401, 403, 404],
   },
   {
@@ -366,10 +366,13 @@ export function classOf(refusal: Refusal, request: () => string): RefusalClass {
 /** Servers' faults, and those that proxies in front of them report. */
 const passing: ReadonlySet<number> = new Set([408, 409, 424, 425, 498, 499]);
 
-function classOfStatus({ status, codes, isPage, isAnswer }: Refusal): RefusalClass {
+/** Titles of proxies' pages about a server that is away for now, sent with a status that says otherwise. */
+const passingPage = /\b5(?:0[0234]|2[0-4])\b|bad gateway|gateway time-?out|unavailable/;
+
+function classOfStatus({ status, codes, words, isPage, isAnswer }: Refusal): RefusalClass {
   if (status === undefined || status < 300) {
     // A server that breaks a stream off with an error is itself to blame unless it says otherwise.
-    if (isPage) return 'address';
+    if (isPage) return passingPage.test(words) ? 'passing' : 'address';
     return isAnswer || codes.includes('invalid_request_error') ? 'unknown' : 'passing';
   }
   if (status < 400 || status === 405) return 'address';

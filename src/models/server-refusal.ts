@@ -40,10 +40,11 @@ export function refusing(fetch: typeof globalThis.fetch): typeof globalThis.fetc
     const type = headers.get('content-type') ?? '';
     if (!answer.ok || type.startsWith('text/html'))
       throw new ServerRefusal({ status, headers, body: await startOf(answer), url });
-    if (!type.includes('json') || type.includes('ndjson')) return answer;
+    if (type.startsWith('text/event-stream') || type.includes('ndjson')) return answer;
+    if (!type.includes('json')) return refusingPages(answer, url);
     const text = await answer.text();
     if (isRefusalText(text)) throw new ServerRefusal({ status, headers, body: text, url });
-    return replayed(answer, text);
+    return withBody(answer, restOf([Buffer.from(text)]));
   };
 }
 
@@ -87,14 +88,39 @@ async function startOf({ body }: Response): Promise<string> {
   return Buffer.concat(read).toString().slice(0, longestRefusal);
 }
 
-function replayed({ ok, status, statusText, url, redirected, headers }: Response, text: string): Response {
-  const body = { [Symbol.asyncIterator]: () => [Buffer.from(text)][Symbol.iterator]() };
-  const answer = { ok, status, statusText, url, redirected, headers, body };
-  return {
-    ...answer,
-    text: async () => text,
-    json: async () => JSON.parse(text),
-  } as unknown as Response;
+/** Recognizes a page by its beginning, whatever its content type. */
+async function refusingPages(answer: Response, url: string): Promise<Response> {
+  const { status, headers, body } = answer;
+  if (body === null) return answer;
+  const pieces = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let begun = '';
+  while (begun === '') {
+    const { done, value } = await pieces.next();
+    if (done === true) break;
+    first.push(value);
+    begun = Buffer.concat(first).toString('utf8', 0, 1_000).trimStart();
+  }
+  const rest = restOf(first, pieces);
+  if (!/^(?:\uFEFF)?<(?:!|html|head|body|\?xml)/i.test(begun)) return withBody(answer, rest);
+  throw new ServerRefusal({ status, headers, url, body: await startOf(withBody(answer, rest)) });
+}
+
+async function* restOf(first: readonly Uint8Array[], pieces?: AsyncIterator<Uint8Array>) {
+  yield* first;
+  if (pieces !== undefined) yield* { [Symbol.asyncIterator]: () => pieces };
+}
+
+/** Returns as much of a `Response` as the SDKs use. */
+function withBody(answer: Response, body: AsyncIterable<Uint8Array>): Response {
+  const { ok, status, statusText, url, redirected, headers } = answer;
+  const text = async () => {
+    const read: Uint8Array[] = [];
+    for await (const piece of body) read.push(piece);
+    return Buffer.concat(read).toString();
+  };
+  const json = async () => JSON.parse(await text());
+  return { ok, status, statusText, url, redirected, headers, body, text, json } as unknown as Response;
 }
 
 /** Longer texts are answers: an error needs fewer words. */

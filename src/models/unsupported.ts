@@ -35,7 +35,7 @@ const aboutImages = new RegExp(
     'images? (?:is|are) not (?:supported|allowed)|not support (?:image|vision|multimodal)', // Bedrock, Together
     'image_url is (?:only|not) supported', // OpenAI
     "invalid content type\\b.{0,20}image|image_url'? is not", // SambaNova, Perplexity
-    'not a (?:multimodal|vision)|at most 0 image|no multimodal', // vLLM
+    'not (?:a )?(?:multimodal|vision)|at most 0 image|no multimodal', // vLLM
     'mmproj|missing data required for image', // llama.cpp, Ollama
     'unknown variant .?image_url|sequence, expected a string|chatcompletionrequestcontent', // DeepSeek
     'content\\b.{0,20}must be a string|content\\b.{0,40}(?:valid|expected a?) ?string', // Groq, Cerebras

@@ -115,11 +115,30 @@ it('asks with the next key when a stream breaks off because of the first one, un
     noteKey: (note) => notes.push(note),
   });
   const first = failureIn(await eventsOf(provider));
-  expect(first).toMatchObject({ kind: 'unauthorised', refusal: 'credit', retry: { kind: 'later' } });
+  expect(first).toMatchObject({ refusal: 'credit', retry: { kind: 'later' } });
   expect(notes.at(-1)).toMatchObject({ key: 1, keys: 2, isRefused: true, isCredit: true });
   expect((await eventsOf(provider)).at(-1)).toMatchObject({ type: 'complete' });
   works = 'none';
   expect(failureIn(await eventsOf(provider))).not.toHaveProperty('retry');
+});
+
+it('asks again without the images that a stream breaks off for', async () => {
+  const refused = { error: { object: 'error', message: 'The model is not multimodal', code: 400 } };
+  const answer = { id: 'a', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] };
+  const server = await aServer(({ body }) => ({
+    status: 200,
+    headers: { 'content-type': 'text/event-stream' },
+    body: `data: ${JSON.stringify(JSON.stringify(body).includes('image_url') ? refused : answer)}\n\ndata: [DONE]\n\n`,
+  }));
+  const provider = createOpenAiProvider({ model: 'm', apiKeys: ['key'], baseUrl: `${server.url}/v1` });
+  const picture = { type: 'image', mimeType: 'image/png', base64: 'aGk=' } as const;
+  const request = aRequest({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Look' }, picture] }],
+  });
+  expect(failureIn(await eventsOf(provider, request))).toMatchObject({
+    retry: { kind: 'later', afterMs: 0 },
+  });
+  expect((await eventsOf(provider, request)).at(-1)).toMatchObject({ type: 'complete' });
 });
 
 describe('a body of any shape', () => {

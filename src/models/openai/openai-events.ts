@@ -53,15 +53,15 @@ export type Delta = {
   readonly annotations?: unknown;
 };
 
-/** Stop reasons of servers that gave up in the middle of an answer: OpenRouter, DeepSeek, Z.ai, vLLM. */
-export const brokenOff: ReadonlySet<string> = new Set([
-  'error',
-  'insufficient_system_resource',
-  'network_error',
-  'abort',
-]);
-/** Z.ai has its own word for filtered answers. */
-export const refused: ReadonlySet<string> = new Set(['content_filter', 'sensitive']);
+/**
+ * Matches stop reasons of servers that gave up in the middle of an answer: OpenRouter, DeepSeek, Z.ai, vLLM; or that
+ * couldn't read the model's call: Gemini.
+ */
+export const brokenOff =
+  /^(?:error|insufficient_system_resource|network_error|abort)$|malformed_|unexpected_tool_call/i;
+/** Matches stop reasons of filtered answers. Routers pass on Gemini's and Z.ai's own. */
+export const refused =
+  /content_?filter|sensitive|safety|prohibited|blocklist|spii|recitation|moderation|guardrail|policy|refus/i;
 
 /** Many times more than servers send; the length in UTF-16 units. */
 const longestDetails = 1_000_000;
@@ -151,13 +151,13 @@ export class ChunkReader {
   /** Returns the answer's last events when its stream ends; undefined if it isn't known to be complete. */
   end(): readonly ModelEvent[] | undefined {
     const finish = this.#finish ?? (this.#isDone ? 'stop' : undefined);
-    if (finish === undefined || brokenOff.has(finish)) return undefined;
+    if (finish === undefined || brokenOff.test(finish)) return undefined;
     const closing = [...this.#close(), ...this.#calls.end()];
     const counted = countedUsage(this.#usage, this.#timings, this.#length > 0);
     const usage = counted ?? this.#terms.estimate(this.#length);
     const model = this.#model || this.#terms.model;
     const spent = { usage, cost: chargeOf(usage, this.#usage, this.#terms.pricesOf(model)), model };
-    if (refused.has(finish) || (this.#refusal !== '' && this.#length === 0)) {
+    if (refused.test(finish) || (this.#refusal !== '' && this.#length === 0)) {
       const failure = {
         kind: 'refused',
         detail: `refused: ${finish}`,

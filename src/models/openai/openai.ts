@@ -109,8 +109,8 @@ function answerIn(
   const counted = countedUsage(wire, timings, text !== '');
   const usage = counted ?? guessed;
   const spent = { usage, cost: chargeOf(usage, wire, pricesOf(model)), model };
-  if (brokenOff.has(choice.finish_reason)) throw failureError(cutOff);
-  if (refused.has(choice.finish_reason) || (text === '' && choice.message?.refusal)) {
+  if (brokenOff.test(choice.finish_reason)) throw failureError(cutOff);
+  if (refused.test(choice.finish_reason) || (text === '' && choice.message?.refusal)) {
     throw failureError({ kind: 'refused', detail: 'refused', ...(counted && { counted: spent }) });
   }
   return { text, ...spent, ...(counted === undefined && { isUncounted: true }) };

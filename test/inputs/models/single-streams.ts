@@ -447,4 +447,33 @@ export const singleStreams: readonly SingleStream[] = [
     ]),
     expected: { text: 'Rome', finish: 'end_turn' },
   },
+  ...['content_filter', 'IMAGE_PROHIBITED_CONTENT', 'SAFETY', 'recitation'].map((reason) => ({
+    what: `nothing, for the reason ${reason}`,
+    source: 'litellm 8953 and 20357, chat-ollama 695: filtered answers, also with reasons of Gemini',
+    body: sse([
+      { choices: [{ index: 0, delta: { content: null }, finish_reason: reason }] },
+      { choices: [], usage },
+    ]),
+    expected: { failure: 'refused' },
+  })),
+  {
+    what: 'a call that the server could not read',
+    source: 'Gemini at its OpenAI API',
+    body: sse([
+      { choices: [{ index: 0, delta: {}, finish_reason: 'function_call_filter: MALFORMED_FUNCTION_CALL' }] },
+    ]),
+    expected: { failure: 'failed' },
+  },
+  {
+    what: 'an error that is a bare text',
+    source: 'octos 13',
+    body: sse(['event: error\ndata: {"error":"Stream error: the network failed"}\n\n']),
+    expected: { failure: 'overloaded' },
+  },
+  {
+    what: 'an error in a chunk without choices',
+    source: 'OmniRoute 8210: OpenRouter',
+    body: sse([{ choices: [], error: { code: 502, message: 'The worker has reached its limit (33/32)' } }]),
+    expected: { failure: 'overloaded' },
+  },
 ];
