@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { noId } from '#channel-kit/no-id.ts';
 import { remoteSize } from '#channel-kit/remote-number.ts';
-import { unknownFieldsOf } from './field-fates.ts';
+import { isEmptyField, unknownFieldsOf, unknownPayloadsOf } from './field-fates.ts';
 
 /**
  * The fields that Parley reads from signal-cli's output. A field that is null, absent or of another type makes a message
@@ -31,6 +31,15 @@ function listOf<Item extends z.ZodType>(item: Item, most: number) {
 /** Returns a record, or undefined if it can't be read. */
 function maybe<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.object(shape).nullish().catch(undefined);
+}
+
+/** Returns what somebody did to a message; without any detail if those can't be read, so that it is refused by name. */
+function change<Shape extends z.ZodRawShape>(shape: Shape) {
+  const readable = (value: unknown) => {
+    if (isEmptyField(value)) return undefined;
+    return typeof value === 'object' && !Array.isArray(value) ? value : {};
+  };
+  return z.preprocess(readable, z.object(shape).optional());
 }
 
 const mentionSchema = z.object({ start: z.int().min(0), length: z.int().min(0), uuid: id, number: id });
@@ -88,26 +97,26 @@ const contentShape = {
   message: longText,
   isExpirationUpdate: flag,
   viewOnce: flag,
-  reaction: maybe({ ...targetShape, emoji: z.string().max(64).nullish().catch(undefined), isRemove: flag }),
+  reaction: change({ ...targetShape, emoji: z.string().max(64).nullish().catch(undefined), isRemove: flag }),
   quote: maybe(quoteShape),
   mentions,
   attachments: listOf(attachmentSchema, 100),
-  remoteDelete: maybe({ timestamp: maybeTime }),
-  adminDelete: maybe(targetShape),
+  remoteDelete: change({ timestamp: maybeTime }),
+  adminDelete: change(targetShape),
   groupInfo: z.preprocess(noGroup, groupInfoSchema.nullish()),
   sticker: maybe({ stickerId: z.int().nullish().catch(undefined) }),
   contacts: listOf(contactSchema, 20),
   payment: maybe({ note: longText }),
   previews: listOf(z.object({ url: longText, title: longText, description: longText }), 10),
   pollCreate: maybe({ question: longText, options: listOf(z.string().max(4096), 100), allowMultiple: flag }),
-  pollVote: maybe({
+  pollVote: change({
     authorUuid: id,
     targetSentTimestamp: maybeTime,
     optionIndexes: listOf(z.int().min(0).max(1000), 100),
   }),
-  pollTerminate: maybe({ targetSentTimestamp: maybeTime }),
-  pinMessage: maybe(targetShape),
-  unpinMessage: maybe(targetShape),
+  pollTerminate: change({ targetSentTimestamp: maybeTime }),
+  pinMessage: change(targetShape),
+  unpinMessage: change(targetShape),
   /** Anything here makes it about a story, which is never its sender's own text. */
   storyContext: z.unknown().optional(),
   unknownFields: z.array(z.string()).readonly(),
@@ -138,7 +147,7 @@ const sentSchema = z.preprocess(
 /** Who sent an envelope, whatever else it contains. */
 export const senderSchema = z.object({ sourceUuid: id, sourceNumber: id, sourceName: name });
 
-export const envelopeSchema = z.object({
+const envelopeFields = z.object({
   ...senderSchema.shape,
   sourceDevice: z.int().nullish().catch(undefined),
   timestamp: maybeTime,
@@ -148,7 +157,17 @@ export const envelopeSchema = z.object({
   editMessage: editSchema.nullish(),
   syncMessage: z.object({ sentMessage: sentSchema.nullish() }).nullish(),
   callMessage: maybe({ offerMessage: z.object({}).nullish() }),
+  unknownPayloads: z.array(z.string()).readonly(),
 });
+
+/** Adds the names of payloads that this version doesn't know. */
+export const envelopeSchema = z.preprocess(
+  (value) =>
+    typeof value === 'object' && value !== null
+      ? { ...value, unknownPayloads: unknownPayloadsOf(value) }
+      : value,
+  envelopeFields,
+);
 
 /** One message of signal-cli: an envelope, the exception from reading it, or both. */
 export const notificationSchema = z.object({

@@ -152,24 +152,37 @@ export const fieldFates = {
 /** Most names that are looked at. */
 const maxNames = 1000;
 
-/** Returns the names of a message's fields that have no fate, without empty ones. */
+/**
+ * Returns the names of a message's fields that have no fate, and of those that have content, without empty ones. They
+ * count if the message turns out to have none: then that content couldn't be read.
+ */
 export function unknownFieldsOf(message: unknown): readonly string[] {
   if (typeof message !== 'object' || message === null || Array.isArray(message)) return [];
-  const isEmpty = (value: unknown) =>
-    value === null || value === undefined || value === false || (Array.isArray(value) && value.length === 0);
   return Object.entries(message)
     .slice(0, maxNames)
-    .flatMap(([name, value]) => (isRead(name, value) || isEmpty(value) ? [] : [name]));
+    .flatMap(([name, value]) => (isContent(name) && !isEmptyField(value) ? [name] : []));
 }
 
-/** A text that isn't one is as good as unknown: without it, the message would vanish as empty. */
-function isRead(name: string, value: unknown): boolean {
-  return isKnown(name) && (name !== 'message' || typeof value === 'string');
+/** Returns the names of an envelope's records that have no fate. */
+export function unknownPayloadsOf(envelope: object): readonly string[] {
+  return Object.entries(envelope)
+    .slice(0, maxNames)
+    .filter(([name, value]) => !Object.hasOwn(fieldFates.Envelope, name) && typeof value === 'object')
+    .flatMap(([name, value]) => (isEmptyField(value) ? [] : [name]));
 }
 
-function isKnown(name: string): boolean {
-  return Object.hasOwn(fieldFates.DataMessage, name) || syncFields.has(name);
+/** Says whether a field has no value; older releases send empty lists. */
+export function isEmptyField(value: unknown): boolean {
+  return value == null || value === false || value === '' || (Array.isArray(value) && value.length === 0);
 }
+
+function isContent(name: string): boolean {
+  const fates: Fates = fieldFates.DataMessage;
+  const fate = Object.hasOwn(fates, name) ? fates[name] : undefined;
+  return fate === undefined ? !syncFields.has(name) : contentFates.has(fate);
+}
+
+const contentFates: ReadonlySet<Fate> = new Set(['text', 'described', 'media']);
 
 /** Fields beside those of a message, where another device of the account sent it. */
 const syncFields = new Set([

@@ -116,14 +116,17 @@ function readEnvelope(envelope: SignalEnvelope, known: Known): ReadResult {
     return readContent(dataMessage, { ...act, timestamp: dataMessage.timestamp ?? timestamp }, known);
   if (editMessage) return readEdit(editMessage, act, known);
   if (syncMessage?.sentMessage) return readSent(syncMessage.sentMessage, act, known);
-  if (callMessage?.offerMessage)
-    return eventIn(
+  const refuse = (name: string) =>
+    eventIn(
       {},
       { ...act, isOwn: false },
       known,
-      unsupported('call', { messageId: messageIdOf({ author: actor.aci, timestamp }) }),
+      unsupported(name, { messageId: messageIdOf({ author: actor.aci, timestamp }) }),
     );
-  return nothing;
+  if (callMessage?.offerMessage) return refuse('call');
+  // Without a known record it has no place, so nobody is told; `why` has its name.
+  const [unknown] = envelope.unknownPayloads;
+  return unknown === undefined ? nothing : refuse(unknown);
 }
 
 type Actor = { readonly aci: string; readonly device: number; readonly name: string };
@@ -229,7 +232,8 @@ function hasContent({ text, attachments, described = [] }: InboundMessage): bool
 }
 
 function readEdit({ targetSentTimestamp, dataMessage }: Edit, act: Act, known: Known): ReadResult {
-  if (!dataMessage) return nothing;
+  // Its group is part of the content, so without that it has no place.
+  if (!dataMessage) throw new Error('is an edit without its content');
   const messageId = targetOf(act.actor.aci, targetSentTimestamp, known);
   const edit = { ...act, timestamp: dataMessage.timestamp ?? act.timestamp };
   const ref = { author: act.actor.aci, timestamp: edit.timestamp };

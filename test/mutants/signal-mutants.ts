@@ -24,13 +24,36 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'a message with nothing but unknown fields names them',
     edit: {
       in: 'unknownFieldsOf',
-      find: 'isRead(name, value) || isEmpty(value) ? [] : [name]',
+      find: 'isContent(name) && !isEmptyField(value) ? [name] : []',
       replace: '[]',
     },
     test: {
       file: 'test/inputs/signal/corpus.test.ts',
       name: 'that renames its only content names the new field',
     },
+  },
+  {
+    name: 'content of Signal that cannot be read dropped',
+    invariant: 'any combination of fields leaves a trace',
+    edit: {
+      in: 'unknownFieldsOf',
+      find: 'isContent(name) && !isEmptyField(value)',
+      replace: '!Object.hasOwn(fieldFates.DataMessage, name) && !isEmptyField(value)',
+    },
+    test: {
+      file: 'test/inputs/signal/corpus.test.ts',
+      name: 'of one member, wherever it is, leaves a trace',
+    },
+  },
+  {
+    name: 'a record of Signal that nobody knows dropped',
+    invariant: 'any combination of fields leaves a trace',
+    edit: {
+      in: 'readEnvelope',
+      find: 'unknown === undefined ? nothing : refuse(unknown)',
+      replace: 'unknown ? nothing : nothing',
+    },
+    test: { file: 'test/inputs/signal/corpus.test.ts', name: 'a record that nobody knows yet' },
   },
   {
     name: 'webhook answered before the message is safe',

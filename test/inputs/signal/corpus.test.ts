@@ -1,14 +1,26 @@
 /** Envelopes in the shapes that signal-cli really sends, each with how Parley reads it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fieldFates } from '../../../channels/signal/field-fates.ts';
+import { fieldFates, isEmptyField } from '../../../channels/signal/field-fates.ts';
 import { botOf } from '../../../channels/signal/ids.ts';
 import { type Known, readFrames } from '../../../channels/signal/inbound.ts';
+import { holds } from '../../support/holds.ts';
 import { summarize } from '../read-input.ts';
 import { events } from './events.ts';
 import { messages } from './messages.ts';
 import { recordFields } from './record-fields.ts';
-import { ada, bea, botAci, botNumber, type Fields, type Frame, type SignalInput } from './signal-input.ts';
+import {
+  ada,
+  at,
+  bea,
+  botAci,
+  botNumber,
+  data,
+  envelope,
+  type Fields,
+  type Frame,
+  type SignalInput,
+} from './signal-input.ts';
 
 const known: Known = {
   bot: botOf({ aci: botAci, number: botNumber, name: 'Parley' }),
@@ -77,7 +89,7 @@ describe('a mutation of an envelope', () => {
   ];
 
   it('of one field makes a message poorer, never unreadable', () => {
-    fc.assert(
+    holds(
       fc.property(
         fc.constantFrom(...withContent),
         fc.constantFrom(...Object.keys(fieldFates.DataMessage).filter((name) => name !== 'groupInfo')),
@@ -89,6 +101,42 @@ describe('a mutation of an envelope', () => {
       ),
       { numRuns: 2000 },
     );
+  });
+
+  it('of one member, wherever it is, leaves a trace', () => {
+    const lost: string[] = [];
+    for (const { name, frame } of withContent) {
+      const places = objectsIn(frame.envelope.dataMessage).flatMap((object, place) =>
+        Object.keys(object).map((key) => ({ place, key })),
+      );
+      for (const { place, key } of places)
+        for (const mutate of mutations) {
+          const mutated = change(frame, (content) => {
+            const copy = structuredClone(content);
+            return replaceObject(copy, objectsIn(copy)[place], (at) => mutate(at, key)) as Fields;
+          });
+          if (traceOf(mutated) === undefined && !isEmpty(mutated)) lost.push(`${name}: ${key}`);
+        }
+    }
+    expect([...new Set(lost)]).toEqual([]);
+  });
+
+  it('that combines known content with unknown fields leaves a trace', () => {
+    const pieces = withContent.flatMap(({ frame }) =>
+      Object.entries(frame.envelope.dataMessage as Fields)
+        .filter(([field, value]) => isContent(field) && !isEmptyField(value))
+        .map(([field, value]) => ({ [field]: value })),
+    );
+    // JSON with such keys is refused as a whole.
+    const value = fc
+      .jsonValue()
+      .filter((json) => !/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify(json)));
+    const unknown = fc.dictionary(fc.stringMatching(/^[a-z]{3,20}2031$/), value, { maxKeys: 4 });
+    const property = fc.property(fc.subarray(pieces, { maxLength: 8 }), unknown, (some, added) => {
+      const frame = data(Object.assign({}, added, ...some));
+      if (!isEmpty(frame)) expect(traceOf(frame)).toBeDefined();
+    });
+    holds(property, { numRuns: 2000, interruptAfterTimeLimit: 5000 });
   });
 
   it('that renames its only content names the new field', () => {
@@ -113,6 +161,14 @@ describe('a mutation of an envelope', () => {
     }
   });
 
+  it('that takes an edit’s content away is refused as unreadable under its id', () => {
+    const editMessage = { targetSentTimestamp: at - 9, dataMessage: null };
+    expect(readFrames([envelope({ editMessage })], known)).toMatchObject({
+      events: [],
+      unreadable: [{ messageId: expect.stringContaining(ada) }],
+    });
+  });
+
   it('that makes its group unclear is refused instead of being answered elsewhere', () => {
     const input = messages.find(({ name }) => name === 'a text in a group');
     for (const groupInfo of [7, 'group', { id: 'x' }, []]) {
@@ -121,3 +177,41 @@ describe('a mutation of an envelope', () => {
     }
   });
 });
+
+/** Says what became of a message; undefined if nothing did. */
+function traceOf(frame: Frame): string | undefined {
+  const { events: found, unreadable } = readFrames([frame], known);
+  const [event] = found.map((one) => one.event);
+  if (event === undefined) return unreadable[0] && `unreadable: ${unreadable[0].problem}`;
+  if (event.kind !== 'message') return event.kind;
+  const { text, described = [], attachments, unknownFields = [], quote } = event;
+  const hasContent = text.trim() !== '' || described.length > 0 || attachments.length > 0;
+  return hasContent || unknownFields.length > 0 || quote !== undefined ? 'message' : undefined;
+}
+
+const isContent = (field: string) =>
+  /^(?:text|media|described|event)$/.test((fieldFates.DataMessage as Fields)[field] as string);
+
+/** Says whether a message has no field that could be content, or only reports a new timer. */
+function isEmpty({ envelope: { dataMessage } }: Frame): boolean {
+  const decided: Fields = fieldFates.DataMessage;
+  if ((dataMessage as Fields).isExpirationUpdate === true) return true;
+  return Object.entries(dataMessage as Fields).every(
+    ([field, value]) => isEmptyField(value) || (field in decided && !isContent(field)),
+  );
+}
+
+/** Every object inside a value, itself first. */
+function objectsIn(value: unknown): readonly Fields[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inside = Object.values(value).flatMap(objectsIn);
+  return Array.isArray(value) ? inside : [value as Fields, ...inside];
+}
+
+/** Returns the value with one of its objects replaced. */
+function replaceObject(value: unknown, object: Fields | undefined, by: (at: Fields) => Fields): unknown {
+  if (value === object) return by(value as Fields);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => replaceObject(one, object, by));
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceObject(one, object, by)]));
+}

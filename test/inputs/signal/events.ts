@@ -87,6 +87,12 @@ export const events: readonly SignalInput[] = [
     read: { event: 'unsupported', refused: 'call' },
   },
   {
+    name: 'a record that nobody knows yet',
+    shape: 'none: what a later signal-cli may add beside dataMessage',
+    frame: envelope({ hologramMessage: { size: 3 }, callMessage: null, newFlag: true }),
+    read: { event: 'unsupported', refused: 'hologramMessage' },
+  },
+  {
     name: 'a reply to a story without a word',
     shape: records,
     frame: data({ storyContext: { authorNumber: null, authorUuid: bea, sentTimestamp: 1 } }),
