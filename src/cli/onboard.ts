@@ -1,7 +1,7 @@
 import { parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Config } from '../config/config.ts';
-import { type Environment, homeFolder, readSurroundings } from '../config/environment.ts';
+import { type Environment, homeFolder, readSurroundings, variableNamed } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
 import {
   assertWritable,
@@ -82,7 +82,7 @@ function withUsableModel(environment: Environment, home: string): Environment {
   }
 }
 
-type Setting = ModelDeps & { readonly channels: readonly ChannelEntry[]; readonly home: string };
+type Setting = ModelDeps & { readonly channels: readonly ChannelEntry[] };
 
 async function askAll(ask: Prompter, setting: Setting) {
   const model = await askModel(ask, setting);
@@ -101,7 +101,16 @@ async function write(
   environment: Environment,
   home: string,
 ): Promise<readonly string[]> {
-  const variables = Object.assign({}, ...answers.map((each) => each.variables));
+  const chosen: Readonly<Record<string, string>> = Object.assign(
+    {},
+    ...answers.map((each) => each.variables),
+  );
+  // A value kept from this shell is written too: the gateway may be started from another.
+  const variables = Object.fromEntries(
+    Object.entries(chosen).filter(
+      ([name, value]) => !isInFile(name, environment) || variableNamed(name, environment) !== value,
+    ),
+  );
   const settings = settingsOf(answers);
   return [
     ...(Object.keys(settings).length > 0
@@ -118,15 +127,20 @@ async function keep(
 ): Promise<readonly string[]> {
   const names = Object.keys(variables);
   const path = await writeVariables(variables, environment, home);
-  const { files = [], values, others } = environment;
-  const ofShell: Readonly<Record<string, unknown>> = { ...others, ...values };
-  const hidden = names.filter((name) => name in ofShell && !files.some((file) => file.names.includes(name)));
+  const hidden = names.filter((name) => {
+    const set = variableNamed(name, environment);
+    return set !== undefined && set !== variables[name] && !isInFile(name, environment);
+  });
   return [
     `Secrets: ${path} (${names.join(', ')}; readable only by you)`,
     ...(hidden.length > 0
       ? [`This shell's environment also sets ${hidden.join(', ')} and takes precedence: unset it there.`]
       : []),
   ];
+}
+
+function isInFile(name: string, { files = [] }: Environment): boolean {
+  return files.some(({ names }) => names.includes(name));
 }
 
 async function nextStep(

@@ -90,17 +90,22 @@ export async function assertWritable(environment: Environment, home: string): Pr
     // Writing replaces the file, so the folder's permissions decide.
     let folder = dirname(await realpath(file).catch(() => file));
     while (!existsSync(folder)) folder = dirname(folder);
-    try {
-      await access(folder, constants.W_OK);
-      if ((await stat(folder)).isDirectory()) continue;
-    } catch {
-      // Reported below.
-    }
+    const problem = await findFolderProblem(folder);
+    if (problem === undefined) continue;
     const hint = isContainer()
       ? 'In a container its files come from the host: write config/parley.config.json and .env there, as docs/docker.md shows.'
       : 'Run this as its owner, or write the settings yourself, as docs/configuration.md shows.';
-    throw new ParleyError('invalid_input', `Parley can't write ${file}. ${hint}`);
+    throw new ParleyError('invalid_input', `${folder} ${problem}, so Parley can't write ${file}. ${hint}`);
   }
+}
+
+async function findFolderProblem(folder: string): Promise<string | undefined> {
+  if (!(await stat(folder)).isDirectory()) return "isn't a folder";
+  const isWritable = await access(folder, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  return isWritable ? undefined : "isn't writable for you";
 }
 
 /** Returns the `.env` already read, or the path of a new one: in the folder of PARLEY_DATA_DIR, or else in `home`. */

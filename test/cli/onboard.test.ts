@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type OnboardDeps, onboard } from '../../src/cli/onboard.ts';
 import { readSurroundings } from '../../src/config/environment.ts';
+import { Secret } from '../../src/config/secret.ts';
+import { channelId } from '../../src/contracts/ids.ts';
 import { aFolder } from '../support/own-folder.ts';
 
 let home: string;
@@ -28,17 +30,21 @@ const demo = { 'Which model answers?': 'demo' };
 type Shell = Readonly<Record<string, string>>;
 
 /** Runs onboarding with these answers, without a network. */
-async function choose(answers: Shell, shell: Shell = {}) {
+async function choose(answers: Shell, shell: Shell = {}, channels: OnboardDeps['channels'] = []) {
   const said: string[] = [];
   const asked: Parameters<OnboardDeps['check']>[0][] = [];
   const all: Shell = { 'Which network will you use to write to it?': '', ...answers };
+  const offered: string[] = [];
+  const questions: string[] = [];
   const answerTo = (question: string): string => {
-    const answer = all[question];
+    questions.push(question);
+    // A question that offers to keep a value is answered as the same one without.
+    const answer = all[question] ?? all[question.replace(/ \(empty: keep .*\)$/, '')];
     if (answer === undefined) throw new Error(`“${question}” has no answer here`);
     return answer;
   };
   const code = await onboard({
-    channels: [],
+    channels,
     home,
     // Port 0: no running gateway is looked for.
     read: () => readSurroundings(home, { PARLEY_PORT: '0', ...shell }),
@@ -48,6 +54,7 @@ async function choose(answers: Shell, shell: Shell = {}) {
     },
     open: async () => ({
       choose: async (question, options) => {
+        offered.push(...options.map(({ label, hint = '' }) => `${label}: ${hint}`));
         const option = options.find(({ value }) => value === answerTo(question));
         if (option === undefined) throw new Error(`${answerTo(question)} isn't offered`);
         return option.value;
@@ -63,7 +70,7 @@ async function choose(answers: Shell, shell: Shell = {}) {
       end: (text) => said.push(text),
     }),
   });
-  return { code, said: said.join('\n'), asked };
+  return { code, said: said.join('\n'), asked, offered, questions };
 }
 
 const settings = async () => JSON.parse(await readFile(join(home, 'parley.config.json'), 'utf8'));
@@ -149,10 +156,68 @@ describe('the model that onboarding is told', () => {
   });
 });
 
+describe('a value that is set already', () => {
+  it('is offered with the place where it is set, as what chose the model is', async () => {
+    await choose(gpt);
+    const env = join(home, '.env');
+    const keep = {
+      [`${keyOf('OpenAI')} (empty: keep OPENAI_API_KEY in ${env})`]: '',
+      'Which model answers?': 'openai',
+    };
+    const { asked, offered, said } = await choose(keep);
+    expect(asked).toEqual([{ kind: 'openai', apiKeys: [new Secret(gptKey)] }]);
+    expect(offered).toContain(`Keep openai/gpt-6-luna: model in ${join(home, 'parley.config.json')}`);
+    expect(said).not.toContain('Secrets:');
+    const byVariable = await choose(keep, { PARLEY_MODEL: 'openai/gpt-5-mini' });
+    expect(byVariable.offered).toContain("Keep openai/gpt-5-mini: PARLEY_MODEL of this shell's environment");
+    await rm(join(home, 'parley.config.json'));
+    expect((await choose(demo)).offered).toContain(
+      `Keep openai/gpt-6-luna: the default with OPENAI_API_KEY in ${env}`,
+    );
+  });
+
+  it('is kept for starts from another shell, and never offered to another server', async () => {
+    const shell = { OPENAI_API_KEY: gptKey };
+    const keep = {
+      [`${keyOf('OpenAI')} (empty: keep OPENAI_API_KEY of this shell's environment)`]: '',
+      'Which model answers?': 'openai',
+    };
+    const { said } = await choose(keep, shell);
+    expect(said).not.toContain('takes precedence');
+    expect(await readFile(join(home, '.env'), 'utf8')).toBe(`OPENAI_API_KEY=${gptKey}\n`);
+    await writeFile(
+      join(home, 'parley.config.json'),
+      JSON.stringify({ model: 'openai/x', providers: { openai: { baseUrl: house } } }),
+    );
+    const { questions, asked } = await choose(gpt);
+    expect(questions).toContain(keyOf('OpenAI'));
+    expect(asked).toEqual([{ kind: 'openai', apiKeys: [new Secret(gptKey)] }]);
+  });
+
+  it('is offered for a network as well, where only a new one is typed', async () => {
+    const token = `123456:${'A'.repeat(35)}`;
+    const network = {
+      id: channelId('telegram'),
+      load: async () => (await import('../../channels/telegram/index.ts')).channel,
+      setUp: async () => (await import('../../channels/telegram/set-up.ts')).setUp,
+    };
+    const answers = {
+      ...demo,
+      'Which network will you use to write to it?': 'telegram',
+      "Bot token (empty: keep TELEGRAM_BOT_TOKEN of this shell's environment)": '',
+      "Signing in to Telegram doesn't work yet.": 'keep',
+      'Who is the owner, with permission to do everything?': 'pair',
+      'Which groups should it answer in when mentioned?': 'allowlist',
+    };
+    await choose(answers, { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: 'http://127.0.0.1:9' }, [network]);
+    expect(await readFile(join(home, '.env'), 'utf8')).toBe(`TELEGRAM_BOT_TOKEN=${token}\n`);
+  });
+});
+
 it('gives no server the key of another', async () => {
   await choose(gpt);
   await choose({ ...ownServer, 'Its API key (empty: none)': 'house-key-0001' });
-  const { asked } = await choose(ownServer);
+  const { asked } = await choose({ ...ownServer, [`Its address, up to /v1 (empty: keep ${house})`]: '' });
   expect(asked).toEqual([{ kind: 'openai', apiKeys: [], baseUrl: house }]);
   expect(await readFile(join(home, '.env'), 'utf8')).toBe(`OPENAI_API_KEY=${gptKey}\nSERVER_API_KEY=\n`);
 });
@@ -180,5 +245,7 @@ it.each(['pipe', 'ignore'] as const)('ends without a change when the input of ki
 it('asks nothing where it could not write the answers', async () => {
   await writeFile(join(home, 'a-file'), '');
   const shell = { PARLEY_DATA_DIR: join(home, 'a-file', 'data') };
-  await expect(choose({}, shell)).rejects.toThrow(/Parley can't write .*a-file/);
+  await expect(choose({}, shell)).rejects.toThrow(
+    `${join(home, 'a-file')} isn't a folder, so Parley can't write ${join(home, 'a-file', 'data', '.env')}. `,
+  );
 });

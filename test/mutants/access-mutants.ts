@@ -365,4 +365,60 @@ export const accessMutants: readonly Mutant[] = [
     },
     test: { file: 'test/server/client-socket.test.ts', name: 'sends a page of long messages whole' },
   },
+  {
+    name: 'button that doesn’t say that it makes the owner',
+    invariant: 'whoever approves the first person is told before that this makes them the owner',
+    edit: {
+      in: 'createOwnerQuestions',
+      find: 'makesOwner ? notices.approveOwnerLabel : notices.approveLabel',
+      replace: 'notices.approveLabel',
+    },
+    test: { file: 'test/inbound/questions.test.ts', name: 'says on the page that the first approval makes' },
+  },
+  {
+    name: 'approval that doesn’t say that it made the owner',
+    invariant: 'whoever approved the first person is told after that they are the owner',
+    edit: {
+      in: 'admitRequest',
+      find: "role === 'owner' ? tx.texts.pairingOwnerLetIn : tx.texts.pairingLetIn",
+      replace: 'tx.texts.pairingLetIn',
+    },
+    test: { file: 'test/inbound/questions.test.ts', name: 'says on the page that the first approval makes' },
+  },
+  {
+    name: 'list of requests that keeps quiet about the owner',
+    invariant: 'the command line says before the first approval that it makes the owner',
+    edit: { in: 'listAccess', find: '...(hasNoOwner ? hint : [])', replace: '' },
+    test: { file: 'test/cli/pair.test.ts', name: 'lists who asks, lets the first one in as the owner' },
+  },
+  {
+    name: 'tested address that is forgotten',
+    invariant: 'a gateway asks the server whose address onboarding has tested',
+    edit: {
+      in: 'askKey',
+      find: 'providers: { [vendor]: { baseUrl } }',
+      replace: 'providers: { [vendor]: { baseUrl: undefined } }',
+    },
+    test: { file: 'test/cli/onboard.test.ts', name: 'is named with what hides it' },
+  },
+  {
+    name: 'key of one server offered to another',
+    invariant: 'onboarding offers a key only to the server that it is set for',
+    edit: {
+      in: 'askKey',
+      find: 'known?.baseUrl === baseUrl ? (known?.apiKeys ?? []) : []',
+      replace: 'known?.apiKeys ?? []',
+    },
+    test: { file: 'test/cli/onboard.test.ts', name: 'never offered to another server' },
+  },
+  {
+    name: 'suggestion of the farthest name',
+    invariant: 'the nearest name is suggested for one that is unknown',
+    edit: {
+      in: 'suggestName',
+      find: 'a.distance - b.distance',
+      replace: 'b.distance - a.distance',
+    },
+    test: { file: 'test/config/suggestion.test.ts', name: 'the nearest name' },
+  },
 ];

@@ -28,11 +28,16 @@ export async function checkFolder(
   const name = 'data folder';
   const found = await stat(dataDir).catch(() => undefined);
   if (found === undefined) {
-    const isPossible = await isWritable(await nearestFolder(dataDir));
+    const folder = await nearestFolder(dataDir);
+    const isPossible = await isWritable(folder);
     return [
       isPossible
         ? ok(name, `the first start creates ${dataDir}`)
-        : failed(name, `${dataDir} can't be created`, 'set PARLEY_DATA_DIR to a folder you can write to'),
+        : failed(
+            name,
+            `${folder} isn't writable, so ${dataDir} can't be created`,
+            'set PARLEY_DATA_DIR to a folder you can write to',
+          ),
     ];
   }
   if (!found.isDirectory() || !(await isWritable(dataDir)))

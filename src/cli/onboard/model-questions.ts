@@ -1,6 +1,8 @@
 import type { Config } from '../../config/config.ts';
-import type { Environment } from '../../config/environment.ts';
+import { readConfigFile } from '../../config/config-file.ts';
+import { type Environment, variableNamed } from '../../config/environment.ts';
 import { findModel, vendorModels } from '../../config/model-settings.ts';
+import { valueAt } from '../../config/problem.ts';
 import { findSecretProblem, Secret } from '../../config/secret.ts';
 import type { checkKeys, KeyAnswer } from '../../models/key-check.ts';
 import type { Answers } from './answers.ts';
@@ -26,29 +28,25 @@ type Vendor = keyof typeof vendors;
 
 /** Name in `providers` of the operator's own server; its key is never sent to a vendor, nor a vendor's key to it. */
 const ownServer = 'server';
+/** Where Ollama listens unless told otherwise. */
+const ollama = 'http://127.0.0.1:11434/v1';
 
 /** The settings before the questions, and how to try a key. */
 export type ModelDeps = {
   readonly config: Config;
   readonly environment: Environment;
+  readonly home: string;
   /** Tries the keys of a provider. */
   readonly check: typeof checkKeys;
 };
 
 /** Asks for the model and tries its key. */
 export async function askModel(ask: Prompter, deps: ModelDeps): Promise<Answers> {
-  const { config, environment } = deps;
+  const { config } = deps;
   const kept: readonly Option<'keep'>[] =
     config.model === 'demo'
       ? []
-      : [
-          {
-            ...{ value: 'keep', label: `Keep ${config.model}` },
-            ...(environment.values.PARLEY_MODEL !== undefined && {
-              hint: `PARLEY_MODEL ${placeOf('PARLEY_MODEL', config)}`,
-            }),
-          },
-        ];
+      : [{ value: 'keep', label: `Keep ${config.model}`, hint: placeOfModel(deps) }];
   const choice = await ask.choose<Vendor | 'server' | 'demo' | 'keep'>('Which model answers?', [
     ...kept,
     { value: 'anthropic', label: 'Claude', hint: 'with an Anthropic API key' },
@@ -68,6 +66,16 @@ export async function askModel(ask: Prompter, deps: ModelDeps): Promise<Answers>
   }
 }
 
+/** Says what chose the model: a variable, the configuration file, or else the key of its vendor. */
+function placeOfModel({ config, environment, home }: ModelDeps): string {
+  if (environment.values.PARLEY_MODEL !== undefined) return `PARLEY_MODEL ${placeOf('PARLEY_MODEL', config)}`;
+  const { configPath } = config;
+  const isInFile = configPath && valueAt(readConfigFile(configPath, home).content, ['model']) !== undefined;
+  if (isInFile) return `model in ${configPath}`;
+  const variable = config.providers[findModel(config.model, config)?.provider ?? '']?.keysEnv;
+  return variable === undefined ? 'the default' : `the default with ${variable} ${placeOf(variable, config)}`;
+}
+
 async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<Answers> {
   const { config, environment, check } = deps;
   const { name, where, addressVariable } = vendors[vendor];
@@ -80,11 +88,21 @@ async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<A
     ask.say(
       `${addressVariable} ${placeOf(addressVariable, config)} is set, so ${asked} gets the key and the messages, not ${name}.`,
     );
+  const known = config.providers[vendor];
+  // A key for another server isn't offered to the vendor.
+  const kept = known?.baseUrl === baseUrl ? (known?.apiKeys ?? []) : [];
+  const question = `${name} API key`;
+  const offer =
+    kept.length === 0 ? question : `${question} (empty: keep ${variable} ${placeOf(variable, config)})`;
   for (;;) {
-    const key = await ask.secret(`${name} API key`, (value) => keyProblem(value));
+    const typed = await ask.secret(offer, (value) =>
+      value === '' && kept.length > 0 ? undefined : keyProblem(value),
+    );
+    const key = typed || variableNamed(variable, environment) || '';
+    const apiKeys = typed === '' ? kept : [new Secret(typed)];
     const tried = await ask.attempt(`Asking ${asked} for its models (free of charge)`, async () => {
       const [answer] = await check(
-        { kind: vendor, apiKeys: [new Secret(key)], ...(baseUrl !== undefined && { baseUrl }) },
+        { kind: vendor, apiKeys, ...(baseUrl !== undefined && { baseUrl }) },
         AbortSignal.timeout(timeoutMs),
       );
       return wordsFor(asked, answer);
@@ -141,12 +159,14 @@ export async function keepAnyway(ask: Prompter, what: string): Promise<boolean> 
 async function askServer(ask: Prompter, { config, check }: ModelDeps): Promise<Answers> {
   const known = config.providers[ownServer];
   const variable = known?.keysEnv ?? 'SERVER_API_KEY';
+  const byDefault = known?.baseUrl ?? ollama;
+  const meant = known?.baseUrl === undefined ? 'Ollama on this machine' : `keep ${byDefault}`;
   for (;;) {
     const baseUrl =
-      (await ask.text('Its address, up to /v1 (empty: Ollama on this machine)', {
-        example: 'http://127.0.0.1:11434/v1',
+      (await ask.text(`Its address, up to /v1 (empty: ${meant})`, {
+        example: ollama,
         problemOf: (value) => (value === '' || isHttp(value) ? undefined : 'Write http://… or https://…'),
-      })) || 'http://127.0.0.1:11434/v1';
+      })) || byDefault;
     const key = await ask.secret('Its API key (empty: none)', (value) =>
       value === '' ? undefined : keyProblem(value, 'server-key'),
     );

@@ -1,12 +1,14 @@
 import type { ChannelEntry, ChannelSetUp } from '#contracts/channel.ts';
 import { hasCode } from '#contracts/errors.ts';
 import { configuredAccounts } from '../../channel-host/configured-accounts.ts';
+import type { Config } from '../../config/config.ts';
 import type { Environment } from '../../config/environment.ts';
 import { loadConfig } from '../../config/load-config.ts';
 import { checkChannel } from '../doctor/channel-checks.ts';
 import type { Answers } from './answers.ts';
 import { keepAnyway } from './model-questions.ts';
 import type { Prompter, TrialResult } from './prompter.ts';
+import { placeOf } from './report-settings.ts';
 
 /** The chosen network. */
 export type Network = { readonly entry: ChannelEntry; readonly setUp: ChannelSetUp };
@@ -20,6 +22,7 @@ export type NetworkAnswers = Answers & { readonly network?: ChosenNetwork };
 type QuestionDeps = {
   readonly ask: Prompter;
   readonly channels: readonly ChannelEntry[];
+  readonly config: Config;
   readonly environment: Environment;
   readonly home: string;
 };
@@ -54,7 +57,11 @@ async function chooseNetwork({ ask, channels }: QuestionDeps): Promise<Network |
 
 type Variables = Readonly<Record<string, string>>;
 
-async function askFields({ ask, environment }: QuestionDeps, { fields }: ChannelSetUp): Promise<Variables> {
+/** Asks for each value; an empty answer keeps the one that is set, which is named with where it comes from. */
+async function askFields(
+  { ask, config, environment }: QuestionDeps,
+  { fields }: ChannelSetUp,
+): Promise<Variables> {
   const variables: Record<string, string> = {};
   const known: Readonly<Record<string, string | undefined>> = environment.values;
   for (const { variable, question, isSecret, byDefault, make } of fields) {
@@ -62,14 +69,21 @@ async function askFields({ ask, environment }: QuestionDeps, { fields }: Channel
       variables[variable] = known[variable] ?? make?.() ?? '';
       continue;
     }
+    const kept = known[variable];
+    const place = `${variable} ${placeOf(variable, config)}`;
     const value = isSecret
-      ? await ask.secret(question, (typed) => (typed === '' ? 'Paste it here.' : undefined))
-      : await ask.text(byDefault === undefined ? question : `${question} (empty: ${byDefault})`);
-    const meant = value || byDefault;
+      ? await ask.secret(kept === undefined ? question : `${question} (empty: keep ${place})`, (typed) =>
+          typed === '' && kept === undefined ? 'Paste it here.' : undefined,
+        )
+      : await ask.text(withDefault(question, kept === undefined ? byDefault : `${kept}, ${place}`));
+    const meant = value || kept || byDefault;
     if (meant) variables[variable] = meant;
   }
   return variables;
 }
+
+const withDefault = (question: string, byDefault: string | undefined) =>
+  byDefault === undefined ? question : `${question} (empty: ${byDefault})`;
 
 /** Asks the network who the bot is, with settings that haven't been written yet. */
 async function signIn(
