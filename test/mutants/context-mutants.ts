@@ -106,7 +106,11 @@ export const contextMutants: readonly Mutant[] = [
   {
     name: 'mentioned tag taken out',
     invariant: 'an answer about a tag keeps it',
-    edit: { in: 'readTag', find: 'if (mention) take(scan, length);', replace: 'if (mention) scan.at += length;' },
+    edit: {
+      in: 'readTag',
+      find: 'if (mention) take(scan, length);',
+      replace: 'if (mention) scan.at += length;',
+    },
     test: { file: 'test/replies/sanitize.test.ts', name: 'keeps a tag that a sentence mentions' },
   },
   {
