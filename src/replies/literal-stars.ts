@@ -50,14 +50,16 @@ type Run = { readonly start: number; readonly end: number };
 function isInPath(text: string, { start, end }: Run, isOpen: boolean): boolean {
   const before = text.charAt(start - 1);
   const after = text.charAt(end);
-  if (before === '/') return after === '/' || /^\.[a-z0-9*{]/.test(text.slice(end, end + 2));
+  if (before === '/') return after === '/' || /^(?:\.[a-z0-9*{]|[-_]\w)/.test(text.slice(end, end + 2));
   return !isOpen && /[-_.]/.test(before) && /[-_./]/.test(after);
 }
 
 function isOperator(text: string, { start, end }: Run): boolean {
   const before = text.charAt(start - 1);
   const after = text.charAt(end);
-  if (!(WORD.test(before) || /[)\]]/.test(before)) || !WORD.test(after)) return false;
+  if (!(WORD.test(before) || /[)\]]/.test(before))) return false;
+  if (after === '(') return true;
+  if (!WORD.test(after)) return false;
   if (end - start === 1) return true;
   const isTight = /^[^\s*]+\*\*(?!\*)/.test(text.slice(end, end + 40));
   if (isTight) return /\d/.test(before) && /\d/.test(after);

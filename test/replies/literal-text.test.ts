@@ -62,6 +62,10 @@ const patterns = [
   '2**3**4',
   'x**2 + y**2',
   'f(x)*g(x)*h(x)',
+  '(a*b)*(c*d)',
+  'e**(-x**2) * y**(2)',
+  '/etc/*-release and /proc/*/fd/*',
+  'test/*_spec_*.rb',
   '*args, **kwargs',
   'int **argv and char **envp',
 ];
