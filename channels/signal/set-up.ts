@@ -4,7 +4,7 @@ import type { ChannelSetUp } from '#contracts/channel.ts';
 export const setUp: ChannelSetUp = {
   label: 'Signal',
   hint: 'needs signal-cli-rest-api',
-  how: 'Parley reaches Signal through signal-cli-rest-api, a server that you run yourself (see channels/signal/README.md).',
+  how: 'Parley reaches Signal through signal-cli-rest-api, a server that you run yourself (step by step: docs/signal.md).',
   fields: [
     { variable: 'SIGNAL_API_URL', question: 'Its address', byDefault: 'http://127.0.0.1:8080' },
     { variable: 'SIGNAL_NUMBER', question: 'Phone number of the account, +49… (empty: the only one it has)' },
