@@ -30,7 +30,7 @@ const REPLY_TAG = /\[\[\s*reply_to(_current|\s*:\s*([^\]\s]{1,128}))\s*\]\][ \t]
 const FENCE = /[ \t]{0,3}(`{3,}|~{3,})[^\n]*(?:\n|$)/y;
 const TICKS = /`+/y;
 
-/** What a sentence that mentions both tags of a block has between them: `<think> and </think>`. */
+/** Words between both tags of a block in a sentence that only mentions them: `<think> and </think>`. */
 const BETWEEN_MENTIONED = /^\s*(?:\p{L}{1,6}|[,/…&+-]|\.{3})\s*$/u;
 
 /** Longest unfinished text that may still become one of the above. */
