@@ -7,6 +7,8 @@ import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
 import { noUsage } from '../../src/models/cost.ts';
+import { faultIn } from '../../src/models/model-fault.ts';
+import { ServerRefusal } from '../../src/models/server-refusal.ts';
 import { alertEndText, alertText } from '../../src/replies/owner-texts.ts';
 import {
   createKeyAlerts,
@@ -18,6 +20,7 @@ import { staleAlerts } from '../../src/roles/stale-alerts.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { until } from '../e2e/until.ts';
+import { errorBodies } from '../inputs/errors/bodies.ts';
 import { aPatientClock, aRequest, eventsOf, listTool } from '../models/builders.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
@@ -103,6 +106,27 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   expect(alertText(texts, refusal)).toMatch(/^anthropic\/dear isn’t available to my key: 403\./);
   observers.begin(dear).end({ kind: 'answered', ...counted });
   await until(async () => (await open()).length === 1, { what: 'the end of the notice of the model' });
+});
+
+it('raises no alert about a key when a provider refuses what a person wrote', async () => {
+  const { store, dataDir, open } = await anOwner();
+  const config = loadConfig(readEnvironment({}), dataDir);
+  const { observer, noteKey } = createKeyAlerts({ store, config, log: silentLog });
+  const request = aRequest();
+  const refusals = errorBodies.filter(({ is }) => is === 'policy' || is === 'content');
+  expect(refusals.length).toBeGreaterThan(8);
+  for (const { status, body } of refusals) {
+    const error = new ServerRefusal({ status, headers: new Headers(), body, url: 'http://x/' });
+    const fault = faultIn(error, false, { request, secrets: [], now: 0 });
+    if (fault === undefined) throw new Error('no failure');
+    const call = { provider: 'openai', model: 'some', request, subject: undefined };
+    observer.begin(call).end({ kind: 'failed', failure: fault.failure });
+    expect([body, fault.isAboutKey]).toEqual([body, false]);
+  }
+  // Notices are stored in order, so this one comes last.
+  noteKey('last', { key: 1, keys: 1, isRefused: true, isCredit: false, detail: '401' });
+  await until(async () => (await open()).length > 0, { what: 'the last notice' });
+  expect((await open()).map(({ subject }) => subject)).toEqual(['last']);
 });
 
 it('tells the owner which of several keys is refused, and whether for itself, its account or an allowance', async () => {
