@@ -43,7 +43,11 @@ function ownInstallation(): Installation {
   return isContainer() && import.meta.dirname.startsWith('/app/dist/') ? 'image' : 'package';
 }
 
-const own = commandsOf(ownInstallation());
+const installation = ownInstallation();
+const own = commandsOf(installation);
+
+/** Whether this is the image that `docker compose` runs, and not only some container. */
+export const isImage = installation === 'image';
 
 /** Command that starts this installation, for texts. */
 export const startCommand = own.start;

@@ -15,13 +15,15 @@ import { storeSetup } from '../steps.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
 import { noticesFor } from '../texts/notices.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
+import { assertReadable } from './file-fault.ts';
 import { type CommandOutput, printLines } from './print.ts';
 
 /** Backs up the database and the data folder while the processes keep running. */
 export async function backUp({ to }: { readonly to?: string }): Promise<CommandOutput> {
   const config = loadConfig();
-  await agreeWithProcesses(config);
   const { dataDir, databaseUrl } = config;
+  assertReadable(dataDir);
+  await agreeWithProcesses(config);
   if (databaseUrl === undefined && !existsSync(join(dataDir, 'parley.db')))
     throw new ParleyError('invalid_input', `There is no database in ${dataDir}: nothing to back up yet.`);
   const backup = await makeBackup({

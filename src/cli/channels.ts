@@ -4,6 +4,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
 import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { suggestName } from '../config/suggestion.ts';
 import { stripText } from '../logging/redaction.ts';
 import { askGateway, wordsWithoutGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -47,8 +48,10 @@ export async function runChannelsLogin(
   const accounts = configuredAccounts(channels, config);
   const account = accounts.find(({ line }) => line === channel);
   if (account === undefined) {
-    const known = accounts.map(({ line }) => line).join(', ');
-    throw new ParleyError('invalid_input', `“${channel}” isn't a channel. Use one of: ${known}.`);
+    const known = accounts.map(({ line }) => line);
+    const meant = suggestName(channel, known);
+    const hint = meant === undefined ? `Use one of: ${known.join(', ')}.` : `Did you mean ${meant}?`;
+    throw new ParleyError('invalid_input', `“${channel}” isn't a channel. ${hint}`);
   }
   await withAdapter(config, account, async ({ login }) => {
     if (login === undefined) throw new ParleyError('invalid_input', noLogin(account));

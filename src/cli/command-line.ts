@@ -7,6 +7,7 @@ import { type Actions, createActions } from './actions.ts';
 import type { ConfiguredParts } from './config-check.ts';
 import { addExamples } from './examples.ts';
 import type { ExitCode } from './exit-code.ts';
+import { describeFileFault } from './file-fault.ts';
 import { addOperatorCommands } from './operator-commands.ts';
 import { describeUsageError } from './usage-error.ts';
 import { describeVersion } from './version.ts';
@@ -253,6 +254,11 @@ function report(error: unknown, program: Command, args: readonly string[]): Exit
   }
   if (error instanceof ParleyError && error.code !== 'internal') {
     process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+  const fault = describeFileFault(error);
+  if (fault !== undefined) {
+    process.stderr.write(`${stripText(fault)}\n`);
     return 1;
   }
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);

@@ -1,7 +1,7 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isContainer, parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
+import { isImage, parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -185,7 +185,7 @@ function isSystemdHere(): boolean {
 
 function requireSystemd(): void {
   if (isSystemdHere()) return;
-  const instead = isContainer()
+  const instead = isImage
     ? 'In a container, its restart policy keeps Parley running.'
     : `Let your own supervisor run: ${startCommand}`;
   throw new ParleyError('invalid_input', `systemd doesn't run here. ${instead}`);

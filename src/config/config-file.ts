@@ -38,6 +38,8 @@ export function readConfigFile(named: string | undefined, home: string): ConfigF
 function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
   // Comments are replaced by white space, so that the parser reports the right line.
   const plain = stripJsonComments(text, { trailingCommas: true });
+  if (plain.trim() === '')
+    return { content: {}, problems: [{ where: path, what: 'is empty; write {} in it, or remove it' }] };
   try {
     const content = parseJson(plain);
     if (typeof content !== 'object' || content === null || Array.isArray(content)) {

@@ -81,6 +81,8 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
 };
 
 function findKeyFault(value: string): string | undefined {
+  // Docker's env files keep quotes as a part of the value.
+  if (/^(["'`]).*\1$/.test(value)) return 'has quotes around it, which are sent as a part of it';
   return unfitForHeader.test(value)
     ? 'contains whitespace or other characters that no key has (commas separate keys)'
     : undefined;

@@ -1,18 +1,7 @@
-import { existsSync } from 'node:fs';
-import {
-  access,
-  chown,
-  constants,
-  mkdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { chown, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { isContainer, parleyCommand } from '#channel-kit/own-commands.ts';
+import { isImage, parleyCommand } from '#channel-kit/own-commands.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { configFilePath, readConfigFile } from './config-file.ts';
@@ -87,25 +76,27 @@ export async function writeVariables(
 export async function assertWritable(environment: Environment, home: string): Promise<void> {
   const files = [configFilePath(environment.values.PARLEY_CONFIG, home), envFileFor(environment, home)];
   for (const file of files) {
-    // Writing replaces the file, so the folder's permissions decide.
-    let folder = dirname(await realpath(file).catch(() => file));
-    while (!existsSync(folder)) folder = dirname(folder);
-    const problem = await findFolderProblem(folder);
-    if (problem === undefined) continue;
-    const hint = isContainer()
+    const fault = findFolderFault(file);
+    if (fault === undefined) continue;
+    const hint = isImage
       ? 'In a container its files come from the host: write config/parley.config.json and .env there, as docs/docker.md shows.'
       : 'Run this as its owner, or write the settings yourself, as docs/configuration.md shows.';
-    throw new ParleyError('invalid_input', `${folder} ${problem}, so Parley can't write ${file}. ${hint}`);
+    throw new ParleyError('invalid_input', `${fault}, so Parley can't write ${file}. ${hint}`);
   }
 }
 
-async function findFolderProblem(folder: string): Promise<string | undefined> {
-  if (!(await stat(folder)).isDirectory()) return "isn't a folder";
-  const isWritable = await access(folder, constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  return isWritable ? undefined : "isn't writable for you";
+/** Names the folder that keeps a file from being written, or a new one from being created; undefined when none does. */
+export function findFolderFault(file: string): string | undefined {
+  // Writing replaces the file, so the folder's permissions decide.
+  let folder = dirname(existsSync(file) ? realpathSync(file) : file);
+  while (!existsSync(folder)) folder = dirname(folder);
+  if (!statSync(folder).isDirectory()) return `${folder} isn't a folder`;
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch {
+    return `${folder} isn't writable for you`;
+  }
 }
 
 /** Returns the `.env` already read, or the path of a new one: in the folder of PARLEY_DATA_DIR, or else in `home`. */

@@ -58,7 +58,8 @@ describe('parley channels', () => {
     expect(stdout).toMatch(/ {2}signal\.work configured/);
     expect(stdout).not.toMatch(/ {2}signal /);
     const { stderr } = await runParley(['channels', 'login', 'signal'], env);
-    expect(stderr).toMatch(/Use one of: .*signal\.work/);
+    expect(stderr).toContain('Did you mean signal.work?');
+    expect((await runParley(['channels', 'login', 'icq'])).stderr).toMatch(/Use one of: .*signal/);
   });
 });
 

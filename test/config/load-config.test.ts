@@ -219,6 +219,7 @@ describe('a broken configuration', () => {
   });
 
   it.each([
+    ['an empty file', ' \n', /is empty; write \{\} in it, or remove it/],
     ['not JSON', '{ "port": 1,, }', /isn't valid JSON at line 1, column \d+/],
     ['not an object', '[]', /isn't a JSON object/],
     [

@@ -89,6 +89,8 @@ describe('a credential', () => {
     ['api-key', 'sk-proj-0000001 sk-proj-0000002'],
     ['api-key', 'sk-proj-\u200b0000001'],
     ['server-key', 'two words'],
+    ['api-key', '"sk-ant-api03-abcdefgh"'],
+    ['server-key', "'ollama'"],
     ['access-token', 'abcdefghijklmnopqrstu'],
     ['access-token', 'abababababababababababababababab'],
   ] as const)('of kind %s is refused when it is weak: %j', (kind, value) => {

@@ -421,4 +421,10 @@ export const accessMutants: readonly Mutant[] = [
     },
     test: { file: 'test/config/suggestion.test.ts', name: 'the nearest name' },
   },
+  {
+    name: 'folder of somebody else that counts as empty',
+    invariant: 'a data folder that can’t be read is named as that',
+    edit: { in: 'withStore', find: 'assertReadable(dataDir);', replace: '' },
+    test: { file: 'test/cli/file-fault.test.ts', name: 'mistake a data folder of another user' },
+  },
 ];
