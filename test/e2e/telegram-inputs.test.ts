@@ -163,10 +163,14 @@ describe.concurrent('on Telegram', () => {
     expect(readLast(talk)).toMatch(/before no\d+[\s\S]*after/);
   });
 
-  test('a comment and the post that it is about are one turn', async ({ expect }) => {
+  test.for([
+    ['right after it', false],
+    ['while the model reads it', true],
+  ] as const)('a comment and the post that comes %s are one run', async ([, isReading], { expect }) => {
     const talk = aTalk();
     const { telegram, from, mark } = talk;
-    talk.script((_body, count) => ({ text: `Answer ${count}.` }));
+    const gate = createGate();
+    talk.script(() => ({ text: 'An answer.', hold: { gate } }));
     const forward_origin = {
       type: 'channel',
       date: 1,
@@ -174,10 +178,13 @@ describe.concurrent('on Telegram', () => {
       message_id: 9,
     };
     talk.says(`What do you think about this, ${mark}?`);
+    if (isReading) await gate.reached;
     telegram.userSends({ from, text: 'Cheese prices doubled', fields: { forward_origin } });
-    await talk.untilSaid('Answer 1.');
+    await talk.untilHeard();
+    gate.open();
     await talk.untilAtRest(2);
-    expect(talk.requests()).toHaveLength(1);
+    expect(talk.rows('runs', 'id')).toHaveLength(1);
+    expect(readLast(talk)).toContain(`What do you think about this, ${mark}?`);
     expect(readLast(talk)).toMatch(/forwarded from News>>>\nCheese prices doubled/);
   });
 

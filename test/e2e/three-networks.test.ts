@@ -1,8 +1,10 @@
 /** Telegram, Discord and Signal in one gateway: together where they should be, and apart everywhere else. */
 import { describe, test } from 'vitest';
+import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
+import type { StandingMessage as TelegramMessage } from '../platforms/telegram/types.ts';
 import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { type Crowd, crowdOf, forCrowd } from './crowd.ts';
 import { link, untilTold } from './linking.ts';
@@ -42,8 +44,8 @@ function gatherOn(stage: Stage): readonly { readonly network: Network; readonly 
 
 /** A group of the person 501 with the bot. */
 type Room = {
-  /** Mentions the bot. */
-  asks(question: string): void;
+  /** Mentions the bot. Returns the message's id as people see it. */
+  asks(question: string): string;
   says(text: string): void;
   standing(): readonly string[];
 };
@@ -62,22 +64,46 @@ function roomsOf(stage: Stage): readonly Room[] {
   return [
     {
       asks: (question) =>
-        void telegram.userSends({ chat, from, text: `@${telegram.bot.username} ${question}` }),
+        telegramIdOf(telegram.userSends({ chat, from, text: `@${telegram.bot.username} ${question}` })),
       says: (text) => void telegram.userSends({ chat, from, text }),
       standing: () => telegram.botMessages(chat).map(({ text }) => text),
     },
     {
       asks: (question) =>
-        void discord.people.sends({ from: user(501), channel, text: `${mention(discord.bot)} ${question}` }),
+        discord.people.sends({ from: user(501), channel, text: `${mention(discord.bot)} ${question}` }).id,
       says: (text) => void discord.people.sends({ from: user(501), channel, text }),
       standing: () => discord.botMessages(channel.id).map(({ text }) => text),
     },
     {
       asks: (question) =>
-        void signal.people.writes({ from: ada, to: team, text: `@Parley ${question}`, mentioning: [bot] }),
+        signalIdOf(
+          signal.people.writes({ from: ada, to: team, text: `@Parley ${question}`, mentioning: [bot] }),
+        ),
       says: (text) => void signal.people.writes({ from: ada, to: team, text }),
       standing: () => signal.botMessages(team).map(({ text }) => text),
     },
+  ];
+}
+
+/** Telegram counts messages within a chat. */
+function telegramIdOf({ message, messageId }: TelegramMessage) {
+  return `telegram:${message.chat.id}/${messageId}`;
+}
+
+function signalIdOf({ from, timestamp }: { readonly from: { readonly uuid: string }; timestamp: number }) {
+  return `${from.uuid}:${timestamp}`;
+}
+
+/** Sends each network something that Parley refuses to read, and returns the ids of these messages. */
+function sendUnsupported(stage: Stage): readonly string[] {
+  const { server: discord, user } = discordOf(stage);
+  const { server: signal, user: signalUser } = signalOf(stage);
+  const from = { id: 501, is_bot: false, first_name: 'Person 501' };
+  const fields = { storyContext: { sentTimestamp: 1 } };
+  return [
+    telegramIdOf(stage.telegram.userSends({ from, fields: { forum_topic_closed: {} } })),
+    discord.people.sends({ from: user(501), type: 3 }).id,
+    signalIdOf(signal.people.writes({ from: signalUser(501), fields })),
   ];
 }
 
@@ -167,6 +193,31 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
       expect(stage.model.requests).toEqual([]);
     },
   );
+
+  test('finds what it refuses under the ids that people see, on the command line and by the page', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const stage = await openAll(onTestFinished, {}, { PARLEY_GROUP_POLICY: 'allowlist' });
+    const rooms = roomsOf(stage);
+    const { url } = await stage.start();
+    const asked = rooms.map((room) => room.asks('question-of-no-account'));
+    const unsupported = sendUnsupported(stage);
+    await untilAtRest(stage.dataDir, 6);
+    const env = { PARLEY_DATA_DIR: stage.dataDir };
+    const headers = { authorization: `Bearer ${pageToken}` };
+    for (const [ids, reason] of [
+      [asked, 'group-not-allowed'],
+      [unsupported, 'unsupported-event'],
+    ] as const)
+      for (const id of ids) {
+        const { stdout, stderr } = await runParley(['why', id], env);
+        expect([id, stdout, stderr]).toEqual([id, expect.stringContaining(`refused (${reason})`), '']);
+        const shown = await fetch(`${url}/api/why?id=${encodeURIComponent(id)}`, { headers });
+        expect(await shown.text()).toContain(reason);
+      }
+    expect(stage.model.requests).toEqual([]);
+  });
 
   test('is killed with work in flight on all three, and nothing is lost or doubled', async ({
     expect,
