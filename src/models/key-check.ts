@@ -17,8 +17,10 @@ export type KeyAnswer =
   /** `models`: ids that the server lists; empty when it lists none. */
   | { readonly kind: 'accepted'; readonly models: readonly string[] }
   /** The provider refuses the key, or its account. */
-  | { readonly kind: 'rejected'; readonly reason: string }
+  | { readonly kind: 'rejected'; readonly reason: string; readonly isCredit?: true }
   | { readonly kind: 'unreachable'; readonly reason: string }
+  /** Something other than a model's server answers at the address. `right`: an address of the same host that fits. */
+  | { readonly kind: 'elsewhere'; readonly reason: string; readonly right?: string }
   /** The server's answer says neither: it doesn't list models, or has problems of its own. */
   | { readonly kind: 'unclear'; readonly reason: string };
 
@@ -45,7 +47,52 @@ async function checkKey(
     if (!isElsewhere) return answer;
     first ??= answer;
   }
-  return first ?? { kind: 'unclear', reason: 'no address' };
+  const unclear: KeyAnswer = first ?? { kind: 'unclear', reason: 'no address' };
+  if (provider.baseUrl === undefined || unclear.kind !== 'unclear') return unclear;
+  if (await takesCalls(provider, signal)) return unclear;
+  const right = await rightAddress(provider, key, signal);
+  return { kind: 'elsewhere', reason: unclear.reason, ...(right !== undefined && { right }) };
+}
+
+/** Says whether the address takes calls, although it doesn't list models. An empty call is refused and costs nothing. */
+async function takesCalls(
+  { kind, baseUrl, headers }: Pick<ProviderSettings, 'kind' | 'baseUrl' | 'headers'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const path = kind === 'anthropic' ? 'v1/messages' : 'chat/completions';
+  for (const base of addressesOf(kind === 'anthropic' ? 'anthropic' : 'openai', baseUrl)) {
+    try {
+      const own = { ...revealAll(headers ?? {}), 'content-type': 'application/json' };
+      const request = { method: 'POST', headers: own, body: '{}', signal };
+      const answer = await leanFetch(under(base ?? '', path), request);
+      const body = (await answer.text()).slice(0, longestRefusal);
+      const refusal = readRefusal({ status: answer.status, headers: answer.headers, body, isAnswer: true });
+      if (!refusal.isPage && classOf(refusal, () => '') !== 'address') return true;
+    } catch {
+      // Then it doesn't take calls.
+    }
+  }
+  return false;
+}
+
+/** Paths under which servers have their API: most of them, Open WebUI, OpenRouter, Groq, and for Claude's API. */
+const usualPaths = {
+  openai: ['/v1', '/api/v1', '/api', '/openai/v1', '/v1beta/openai'],
+  anthropic: ['', '/anthropic', '/api', '/api/anthropic'],
+} as const;
+
+async function rightAddress(
+  provider: Pick<ProviderSettings, 'kind' | 'baseUrl' | 'headers'>,
+  key: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { origin } = new URL(provider.baseUrl ?? '');
+  for (const path of usualPaths[provider.kind === 'anthropic' ? 'anthropic' : 'openai']) {
+    const baseUrl = `${origin}${path}`;
+    const { answer, isElsewhere } = await checkAt({ ...provider, baseUrl }, key, signal);
+    if (!isElsewhere && answer.kind !== 'unreachable') return baseUrl;
+  }
+  return undefined;
 }
 
 type CheckedKey = {
@@ -72,7 +119,9 @@ async function checkAt(
     const where = is === 'address' ? ` (asked ${url.origin}${url.pathname})` : '';
     return {
       answer: {
-        kind: refused.has(is) || answer.status === 403 ? 'rejected' : 'unclear',
+        ...(refused.has(is) || answer.status === 403
+          ? { kind: 'rejected', ...(is === 'credit' && { isCredit: true }) }
+          : { kind: 'unclear' }),
         reason: `${answer.status} ${wordsOf(said, [key, ...Object.values(own)])}`.trim() + where,
       },
       isElsewhere: is === 'address',

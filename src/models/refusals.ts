@@ -15,7 +15,14 @@ type Line = {
 };
 
 /** Classes about which the owner is alarmed. No words of a person may lead to one. */
-const alarming: ReadonlySet<RefusalClass> = new Set(['key', 'credit', 'allowance', 'forbidden']);
+const alarming: ReadonlySet<RefusalClass> = new Set([
+  'key',
+  'credit',
+  'allowance',
+  'forbidden',
+  'no-model',
+  'address',
+]);
 
 const lines: readonly Line[] = [
   // --- codes ---

@@ -72,6 +72,7 @@ const keys: Readonly<Record<AlertKind, NoticeKey>> = {
 const keyProblems: ReadonlyMap<string, NoticeKey> = new Map([
   ['credit', 'ownerModelCredit'],
   ['allowance', 'ownerModelAllowance'],
+  ['address', 'ownerModelAddress'],
   ['model', 'ownerModelRefused'],
 ]);
 

@@ -12,11 +12,14 @@ export type KeyAlertsDeps = {
 };
 
 /** The problem by which the owner's text is chosen. */
-type KeyProblem = { readonly problem: 'key' | 'credit' | 'allowance' | 'model'; readonly reason: string };
+type KeyProblem = {
+  readonly problem: 'key' | 'credit' | 'allowance' | 'address' | 'model';
+  readonly reason: string;
+};
 
 /**
  * Alerts the owner while a provider rejects a key or its account, while an allowance is used up for longer than a call
- * waits, and while a model is denied. An answer from another model or with another key, such as a fallback, doesn't end
+ * waits, while another program answers at the provider's address, and while a model is denied or unknown. An answer from another model or with another key, such as a fallback, doesn't end
  * these alerts. Only changes are stored; if the store fails, the next call tries again.
  */
 export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): {
@@ -69,8 +72,10 @@ export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): {
             see(ofModel);
           }
           if (outcome.kind !== 'failed') return;
-          const { detail: reason, isAboutModel, isLongWait } = outcome.failure;
-          if (isAboutModel) see(ofModel, valuesOf(provider, { problem: 'model', reason }));
+          const { detail: reason, refusal, isAboutModel, isLongWait } = outcome.failure;
+          if (isAboutModel || refusal === 'no-model')
+            see(ofModel, valuesOf(provider, { problem: 'model', reason }));
+          else if (refusal === 'address') see(provider, valuesOf(provider, { problem: 'address', reason }));
           else if (isLongWait) see(provider, valuesOf(provider, { problem: 'allowance', reason }));
         },
       }),

@@ -42,6 +42,8 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
         ? notices.modelAccount
         : notices.modelUnauthorised;
     case 'failed':
+      // The owner is alerted of a wrong address or model.
+      if (refusal === 'address' || refusal === 'no-model') return notices.modelUnavailable;
       // A stream that broke off may succeed next time; a rejected request won't.
       return retry?.kind === 'later' ? notices.modelUnavailable : notices.modelFailed;
     case 'unsendable':

@@ -331,10 +331,12 @@ export const english = {
     '{provider} accepts {which}, but reports a problem with its account: {reason}. Check its credit and limits there; I don’t need a restart afterwards.',
   ownerModelAllowance:
     '{provider} says that my allowance there is used up: {reason}. I’ll answer again once it’s renewed; to go on now, raise it at the provider, or choose another model with /model.',
+  ownerModelAddress:
+    'No model’s server answers at the address of {provider}: {reason}. To find the right one, run: {parley} doctor',
   ownerKey: 'my key',
   ownerKeyOfSeveral: 'key {key} of {keys}',
   ownerModelRefused:
-    '{subject} isn’t available to my key: {reason}. Allow it at the provider, or choose another model.',
+    '{subject} isn’t available to me: {reason}. Allow it at the provider, or choose another model.',
   ownerModelKeyAccepted: '{provider} accepts {which} again.',
   ownerModelAnswers: '{provider} answers me again.',
   ownerModelWithoutTools:

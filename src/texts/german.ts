@@ -15,10 +15,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     'Das Modell hat diese Anfrage abgelehnt. Formuliere sie um oder sende sie noch einmal; den Grund findet mein Besitzer im Protokoll.',
   modelUnauthorised:
     'Ich kann nicht antworten: Der Anbieter des Modells lehnt meinen Schlüssel ab. Mein Besitzer weiß Bescheid.',
-  modelAccount:
-    'Ich kann nicht antworten: Der Anbieter des Modells meldet ein Problem mit meinem Konto. Mein Besitzer weiß Bescheid.',
-  modelAllowance:
-    'Mein Kontingent beim Anbieter des Modells ist vorerst aufgebraucht. Bitte versuche es später noch einmal; mein Besitzer weiß Bescheid.',
+  modelAccount: 'Mein Konto beim Anbieter des Modells hat ein Problem. Mein Besitzer weiß Bescheid.',
+  modelAllowance: 'Mein Kontingent beim Anbieter ist aufgebraucht. Bitte versuche es später noch einmal.',
   modelUnsendable: 'Ich konnte dieses Gespräch nicht an das Modell senden. Sende /new für ein neues.',
   modelOversized:
     'Die Antwort des Modells war zu groß, deshalb habe ich sie verworfen. Bitte frag nach einer kürzeren.',
@@ -342,10 +340,12 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     '{provider} nimmt {which} an, meldet aber ein Problem mit dem Konto dazu: {reason}. Prüfe dort Guthaben und Limits; einen Neustart brauche ich danach nicht.',
   ownerModelAllowance:
     '{provider} sagt, dass mein Kontingent dort aufgebraucht ist: {reason}. Ich antworte wieder, sobald es erneuert ist; damit es gleich weitergeht, erhöhe es beim Anbieter oder wähle mit /model ein anderes Modell.',
+  ownerModelAddress:
+    'Unter der Adresse von {provider} antwortet kein Modellserver: {reason}. Die richtige findet: {parley} doctor',
   ownerKey: 'meinen Schlüssel',
   ownerKeyOfSeveral: 'Schlüssel {key} von {keys}',
   ownerModelRefused:
-    '{subject} ist für meinen Schlüssel gesperrt: {reason}. Gib es beim Anbieter frei oder wähle ein anderes Modell.',
+    '{subject} steht mir nicht zur Verfügung: {reason}. Gib es beim Anbieter frei oder wähle ein anderes Modell.',
   ownerModelKeyAccepted: '{provider} nimmt {which} wieder an.',
   ownerModelAnswers: '{provider} antwortet mir wieder.',
   ownerModelWithoutTools:

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { judgeKeys } from '../../src/cli/doctor/model-checks.ts';
 import { Secret } from '../../src/config/secret.ts';
@@ -43,12 +45,33 @@ describe('the keys of a provider', () => {
     ]);
   });
 
-  it('are not judged by a server that is away, or that has no list of models', async () => {
+  it('are not judged by a server that is away, or at an address where no model’s server is', async () => {
     const [away] = await check('openai', 'http://127.0.0.1:1/v1', 'test-key');
     expect(away).toEqual({ kind: 'unreachable', reason: 'no connection: ECONNREFUSED' });
     const [foreign] = await check('openai', `${gpt.url}/elsewhere`, 'test-key');
-    expect(foreign).toEqual({ kind: 'unclear', reason: `404 (asked ${gpt.url}/elsewhere/models)` });
+    expect(foreign).toEqual({
+      ...{ kind: 'elsewhere', reason: `404 (asked ${gpt.url}/elsewhere/models)` },
+      right: `${new URL(gpt.url).origin}/v1`,
+    });
   });
+
+  it.each(['anthropic', 'openai'] as const)(
+    'are not judged by a server of the kind %s that lists no models but takes calls',
+    async (kind) => {
+      const server = createServer((request, response) => {
+        request.resume();
+        const isCall =
+          request.method === 'POST' && /\/(?:messages|chat\/completions)$/.test(request.url ?? '');
+        response.writeHead(isCall ? 400 : 404, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ error: { message: isCall ? 'model is required' : 'Not Found' } }));
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      onTestFinished(() => void server.close());
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const [answer] = await check(kind, `${url}/v1`, 'test-key');
+      expect(answer).toEqual({ kind: 'unclear', reason: `404 Not Found (asked ${url}/v1/models)` });
+    },
+  );
 
   it('fail the check only when none of them is accepted', () => {
     const [right, wrong] = [
@@ -60,7 +83,21 @@ describe('the keys of a provider', () => {
       result: 'warning',
       detail: 'house rejects key 2 of 2 in HOUSE_API_KEY: 401',
     });
-    expect(judgeKeys('house', provider, [wrong, wrong]).result).toBe('failed');
+    const unpaid = { kind: 'rejected', reason: '402 No credit', isCredit: true } as const;
+    expect(judgeKeys('house', provider, [unpaid, wrong])).toMatchObject({
+      result: 'failed',
+      detail:
+        'house reports a problem with the account of key 1 of 2 in HOUSE_API_KEY: 402 No credit\nhouse rejects key 2 of 2 in HOUSE_API_KEY: 401',
+      fix: expect.stringContaining('valid key'),
+    });
+    expect(judgeKeys('house', provider, [unpaid, right]).fix).toBe(
+      'check credit and limits of the account at house',
+    );
+    const elsewhere = { kind: 'elsewhere', reason: '404', right: 'http://house/v1' } as const;
+    expect(judgeKeys('house', provider, [elsewhere, elsewhere])).toMatchObject({
+      result: 'failed',
+      fix: 'set baseUrl of house to http://house/v1',
+    });
     expect(judgeKeys('house', provider, [right, right]).detail).toBe('accepted (2 keys)');
   });
 });

@@ -103,7 +103,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   const refusal = (await open()).find(({ subject }) => subject === 'anthropic/dear');
   if (refusal === undefined) throw new Error('no notice of the model');
   expect(refusal.count).toBe(1);
-  expect(alertText(texts, refusal)).toMatch(/^anthropic\/dear isn’t available to my key: 403\./);
+  expect(alertText(texts, refusal)).toMatch(/^anthropic\/dear isn’t available to me: 403\./);
   observers.begin(dear).end({ kind: 'answered', ...counted });
   await until(async () => (await open()).length === 1, { what: 'the end of the notice of the model' });
 });

@@ -54,10 +54,18 @@ export function judgeKeys(
 ): DoctorCheck {
   const name = `${provider} key`;
   const count = apiKeys.length;
-  const at = answers.findIndex(({ kind }) => kind === 'rejected');
-  const worst = answers[at] ?? answers.find(({ kind }) => kind !== 'accepted');
+  const rejected = answers.flatMap((answer, index) =>
+    answer.kind === 'rejected' ? [{ answer, index }] : [],
+  );
+  const worst = rejected[0]?.answer ?? answers.find(({ kind }) => kind !== 'accepted');
   if (worst === undefined || worst.kind === 'accepted')
     return ok(name, count === 0 ? 'none needed' : `accepted (${count} ${count === 1 ? 'key' : 'keys'})`);
+  if (worst.kind === 'elsewhere')
+    return failed(
+      name,
+      `no model's server answers at the address of ${provider}: ${worst.reason}`,
+      `set baseUrl of ${provider} to ${worst.right ?? "the address that its server's documents give, which usually ends in /v1"}`,
+    );
   if (worst.kind === 'unclear') return ok(name, `can't be tested here: the server says ${worst.reason}`);
   if (worst.kind === 'unreachable')
     return failed(
@@ -65,11 +73,20 @@ export function judgeKeys(
       `${provider} isn't reachable: ${worst.reason}`,
       `check the network and the address of ${provider}; until then it can't answer`,
     );
-  const which = count > 1 ? `key ${at + 1} of ${count} in ${keysEnv}` : `the key in ${keysEnv}`;
+  const whichOf = (index: number) =>
+    count > 1 ? `key ${index + 1} of ${count} in ${keysEnv}` : `the key in ${keysEnv}`;
+  const details = rejected.map(({ answer, index }) =>
+    answer.isCredit
+      ? `${provider} reports a problem with the account of ${whichOf(index)}: ${answer.reason}`
+      : `${provider} rejects ${whichOf(index)}: ${answer.reason}`,
+  );
+  const isCreditAlone = rejected.every(({ answer }) => answer.isCredit);
   const isUsable = answers.some(({ kind }) => kind === 'accepted');
   return (isUsable ? warning : failed)(
     name,
-    `${provider} rejects ${which}: ${worst.reason}`,
-    `set ${keysEnv} to a valid key and restart Parley, or run: ${parleyCommand} onboard`,
+    details.join('\n'),
+    isCreditAlone
+      ? `check credit and limits of the account at ${provider}`
+      : `set ${keysEnv} to a valid key and restart Parley, or run: ${parleyCommand} onboard`,
   );
 }

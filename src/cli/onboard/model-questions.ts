@@ -139,6 +139,10 @@ function wordsFor(name: string, answer: KeyAnswer | undefined) {
       return { isWell: false, text: `${name} rejects it: ${answer.reason}`, models };
     case 'unreachable':
       return { isWell: false, text: `${name} isn't reachable: ${answer.reason}`, models };
+    case 'elsewhere': {
+      const hint = answer.right === undefined ? '' : ` Try ${answer.right}`;
+      return { isWell: false, text: `No model's server answers there: ${answer.reason}.${hint}`, models };
+    }
     case 'unclear':
     case undefined:
       return { isWell: false, text: `${name} can't say: ${answer?.reason ?? 'no answer'}`, models };

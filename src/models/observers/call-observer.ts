@@ -31,7 +31,10 @@ export type ObservedCall = {
   readonly subject: CallSubject | undefined;
 };
 
-export type ObservedFailure = Pick<ModelFailure, 'kind' | 'detail' | 'isAboutModel' | 'isLongWait'>;
+export type ObservedFailure = Pick<
+  ModelFailure,
+  'kind' | 'detail' | 'refusal' | 'isAboutModel' | 'isLongWait'
+>;
 
 export type CallOutcome =
   | {
