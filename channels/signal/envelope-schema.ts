@@ -52,6 +52,7 @@ const attachmentShape = {
   filename: z.string().max(2048).nullish().catch(undefined),
   size: z.unknown().transform(remoteSize).optional(),
   caption: longText,
+  isVoiceNote: flag,
 };
 const attachmentSchema = z.object(attachmentShape);
 

@@ -83,6 +83,7 @@ export const fieldFates = {
     height: 'ignored: read from the file',
     caption: 'text',
     uploadTimestamp: 'ignored: the message has its own time',
+    isVoiceNote: 'media',
   },
   PollCreate: { question: 'described', allowMultiple: 'described', options: 'described' },
   PollVote: {

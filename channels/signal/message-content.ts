@@ -123,12 +123,18 @@ function attachmentsOf({ attachments, viewOnce }: Content): readonly AttachmentR
 }
 
 /** Leaves out an attachment without an id, since it can't be fetched. */
-function attachmentOf({ id, contentType, filename, size }: SignalAttachment): readonly AttachmentRef[] {
+function attachmentOf({
+  id,
+  contentType,
+  filename,
+  size,
+  isVoiceNote,
+}: SignalAttachment): readonly AttachmentRef[] {
   if (!id) return [];
   return [
     {
       ref: id,
-      kind: fileKind(contentType ?? ''),
+      kind: isVoiceNote ? 'voice' : fileKind(contentType ?? ''),
       ...(filename ? { name: cleanText(filename) } : {}),
       ...(contentType ? { mimeType: contentType } : {}),
       ...(typeof size === 'number' ? { sizeBytes: size } : {}),

@@ -39,6 +39,7 @@ const stickerSchema = fileSchema.extend({
   set_name: name,
   is_animated: flag,
   is_video: flag,
+  thumbnail: part(fileSchema),
 });
 
 const photo = listOf(fileSchema, 50);

@@ -201,7 +201,9 @@ function attachmentsOf(media: Media): readonly AttachmentRef[] {
   const document = media.animation === undefined ? media.document : undefined;
   const photo = largest(media.photo) ?? largest(media.live_photo?.photo);
   const moving = photo === undefined ? media.live_photo : undefined;
-  const still = media.sticker?.is_animated || media.sticker?.is_video ? undefined : media.sticker;
+  const { sticker } = media;
+  // No model can look at a moving one; its preview is a picture.
+  const still = sticker?.is_animated || sticker?.is_video ? sticker.thumbnail : sticker;
   return [
     attachment('image', photo, 'image/jpeg'),
     attachment('video', moving, 'video/mp4'),

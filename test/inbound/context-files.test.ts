@@ -110,6 +110,16 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     expect(await left()).toEqual([]);
   });
 
+  it('comes from the message that a thread hangs on, too', async () => {
+    const { send, call, pending } = aGroup();
+    const quote = { text: '', author: 'Bea', attachments: [aPhoto('begin')] };
+    await send(aMessage({ quote, provenance: 'quoted', described: ['[This thread …]'], startsNoRun: true }));
+    await send(aMessage({ text: 'look', quote: { ...quote, attachments: [aPhoto('other')] } }));
+    expect(await pending((await call()).inboxId)).toMatchObject([
+      { ref: 'begin', of: 'the quoted message by Bea' },
+    ]);
+  });
+
   it('comes with the next call if the first one was taken back', async () => {
     const { send, call, refs, remove } = aGroup();
     await send(showing('one'));

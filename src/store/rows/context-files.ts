@@ -43,12 +43,16 @@ export async function withContextFiles(
 }
 
 /** A video is a line to a model anyway, and its download would delay the answer. One look wasn't meant for the bot. */
-function showableFiles({ attachments, sender }: InboxContent): readonly IncomingFile[] {
+function showableFiles({ attachments, sender, provenance }: InboxContent): readonly IncomingFile[] {
   const by = cleanLabel(sender.name);
   const of = by === '' ? 'an earlier message' : `an earlier message by ${by}`;
-  return attachments
-    .filter((file) => file.of === undefined && file.kind !== 'video' && !file.isViewOnce)
-    .map((file) => ({ ...file, of }));
+  return (
+    attachments
+      .filter((file) => file.kind !== 'video' && !file.isViewOnce)
+      // The beginning of a thread is a quote; any other one only says what an earlier message was about.
+      .filter((file) => file.of === undefined || provenance === 'quoted')
+      .map((file) => ({ of, ...file }))
+  );
 }
 
 /** Reads the files that come with the lane's waiting messages. */

@@ -113,7 +113,7 @@ export const readMembers = {
   RichTextUnderline: 'text type',
   RichTextUrl: 'text type url',
   SharedUser: 'first_name last_name user_id username',
-  Sticker: 'emoji file_id file_size file_unique_id is_animated is_video set_name',
+  Sticker: 'emoji file_id file_size file_unique_id is_animated is_video set_name thumbnail',
   Story: 'chat',
   SuccessfulPayment: 'currency total_amount',
   SwitchInlineButton: 'text',
@@ -150,7 +150,7 @@ export const leafTypes =
 /** By reason. */
 export const leftMembers: Readonly<Record<string, string>> = {
   'shape and speed of a file; its bytes say more':
-    'Animation.duration Animation.height Animation.thumbnail Animation.width Audio.duration Audio.thumbnail Document.thumbnail LivePhoto.duration LivePhoto.height LivePhoto.width PaidMediaPreview.duration PaidMediaPreview.height PaidMediaPreview.width PhotoSize.height PhotoSize.width RichBlockMap.height RichBlockMap.width RichBlockMap.zoom Sticker.height Sticker.mask_position Sticker.premium_animation Sticker.thumbnail Sticker.width Video.cover Video.duration Video.height Video.qualities Video.start_timestamp Video.thumbnail Video.width VideoNote.duration VideoNote.length VideoNote.thumbnail Voice.duration',
+    'Animation.duration Animation.height Animation.thumbnail Animation.width Audio.duration Audio.thumbnail Document.thumbnail LivePhoto.duration LivePhoto.height LivePhoto.width PaidMediaPreview.duration PaidMediaPreview.height PaidMediaPreview.width PhotoSize.height PhotoSize.width RichBlockMap.height RichBlockMap.width RichBlockMap.zoom Sticker.height Sticker.mask_position Sticker.premium_animation Sticker.width Video.cover Video.duration Video.height Video.qualities Video.start_timestamp Video.thumbnail Video.width VideoNote.duration VideoNote.length VideoNote.thumbnail Voice.duration',
   'buttons other than addresses do nothing for a reader':
     'CallbackButton.callback_data CopyTextButtonButton.copy_text DisabledButtonButton.disabled GameButton.callback_game InlineKeyboardMarkup.force_reply LoginButton.login_url LoginUrl.bot_username LoginUrl.forward_text LoginUrl.request_write_access LoginUrlButton.login_url PayButton.pay SwitchInlineButton.switch_inline_query SwitchInlineChosenChatButton.switch_inline_query_chosen_chat SwitchInlineCurrentChatButton.switch_inline_query_current_chat SwitchInlineQueryChosenChat.allow_bot_chats SwitchInlineQueryChosenChat.allow_channel_chats SwitchInlineQueryChosenChat.allow_group_chats SwitchInlineQueryChosenChat.allow_user_chats SwitchInlineQueryChosenChat.query SwitchInlineQueryChosenChatButton.switch_inline_query_chosen_chat WebAppButton.web_app',
   'styles and colours':

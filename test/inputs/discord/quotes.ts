@@ -260,6 +260,17 @@ const threads: readonly DiscordInput[] = [
     read: { ...started, quote: { ...quoted, media: [`image ${fileRef('sun.png', other)}`] } },
   },
   {
+    name: 'the beginning of a thread on a text inside components',
+    shape: 'openclaw/openclaw#138948, Components V2 in a thread starter',
+    dispatch: starts(
+      original({
+        flags: 1 << 15,
+        components: [{ type: 17, components: [{ type: 10, content: 'Deploy **failed**' }] }],
+      }),
+    ),
+    read: { ...started, quote: { ...quoted, described: ['Deploy **failed**'] } },
+  },
+  {
     name: 'the beginning of a thread on buttons',
     shape: 'discord-api-docs #5562',
     dispatch: starts(

@@ -144,6 +144,11 @@ export const events: readonly SignalInput[] = [
     ...nothing,
   },
   {
+    name: 'a note that contacts were synchronized',
+    shape: 'signalbot-org/signalbot#175',
+    frame: envelope({ sourceUuid: botAci, syncMessage: { type: 'CONTACTS_SYNC' } }),
+  },
+  {
     name: 'a list of blocked people',
     frame: envelope({ sourceUuid: botAci, syncMessage: { blockedNumbers: [], blockedGroupIds: [] } }),
     ...nothing,

@@ -99,6 +99,24 @@ export const messages: readonly SignalInput[] = [
     read: { event: 'message', media: ['audio v.m4a'] },
   },
   {
+    name: 'a voice message that says so',
+    shape: 'AsamK/signal-cli#2100, isVoiceNote',
+    frame: data({ attachments: [aFile('v.m4a', { contentType: 'audio/aac', isVoiceNote: true })] }),
+    read: { event: 'message', media: ['voice v.m4a'] },
+  },
+  {
+    name: 'a message in a group beside an empty record of another device',
+    shape: 'openclaw/openclaw#28417, #34546',
+    frame: envelope({ dataMessage: content({ message: 'hello', groupInfo: group }), syncMessage: {} }),
+    read: { event: 'message', text: 'hello' },
+  },
+  {
+    name: 'a message in a group whose record of another device is null',
+    shape: 'openclaw/openclaw#34546',
+    frame: envelope({ dataMessage: content({ message: 'hello', groupInfo: group }), syncMessage: null }),
+    read: { event: 'message', text: 'hello' },
+  },
+  {
     name: 'a file that the server does not have',
     shape: 'signal-cli-rest-api, JSON_RPC_IGNORE_ATTACHMENTS',
     frame: data({ attachments: [aFile('', { filename: 'offer.pdf', contentType: 'application/pdf' })] }),

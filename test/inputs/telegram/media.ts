@@ -104,6 +104,22 @@ export const media: readonly TelegramInput[] = [
     read: { event: 'message', described: ['[Sticker: without emoji]'] },
   },
   {
+    name: 'an animated sticker with a preview',
+    shape: 'openclaw/openclaw#142530; AstrBotDevs/AstrBot#9610',
+    update: message({
+      sticker: aFile('K', { type: 'regular', emoji: '😎', is_animated: true, thumbnail: aFile('T') }),
+    }),
+    read: { event: 'message', described: ['[Sticker: 😎]'], media: ['image T'] },
+  },
+  {
+    name: 'a sticker that is a video, without its preview',
+    shape: 'openclaw/openclaw#142530',
+    update: message({
+      sticker: aFile('K', { type: 'regular', emoji: '😎', is_video: true, thumbnail: null }),
+    }),
+    read: { event: 'message', described: ['[Sticker: 😎]'] },
+  },
+  {
     name: 'paid media, bought and not',
     shape: 'python-telegram-bot tests/test_paidmedia.py',
     update: message({

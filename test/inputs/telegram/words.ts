@@ -1,5 +1,5 @@
 /** Texts, captions and their entities. */
-import { aFile, bea, groupMessage, mark, message, type TelegramInput } from './telegram-input.ts';
+import { aFile, bea, groupMessage, inGroup, mark, message, type TelegramInput } from './telegram-input.ts';
 
 const article = 'Summarise this article';
 const link = 'https://example.org/notes?id=42';
@@ -251,6 +251,30 @@ export const words: readonly TelegramInput[] = [
       text: '👨‍💻🇺🇸 see notes 😆',
       shown: '👨‍💻🇺🇸 see [notes](https://example.org/n) 😆',
     },
+  },
+  {
+    name: 'a mention after emoji calls the bot',
+    shape: 'NousResearch/hermes-agent#55439; aiogram/aiogram#413',
+    update: groupMessage({
+      text: '🚀🇺🇸 @ParleyBot hello',
+      entities: [mark('mention', '🚀🇺🇸 @ParleyBot hello', '@ParleyBot')],
+    }),
+    read: { event: 'message', text: '🚀🇺🇸 @ParleyBot hello', callsBot: true },
+  },
+  {
+    name: 'a message in a topic that the bot has made is no reply to the bot',
+    shape: 'tdlib/telegram-bot-api#356, the root of a topic as reply_to_message',
+    update: groupMessage({
+      text: 'any news?',
+      message_thread_id: 5,
+      is_topic_message: true,
+      reply_to_message: inGroup({
+        message_id: 5,
+        from: { id: 700, is_bot: true, first_name: 'Parley' },
+        forum_topic_created: { name: 'Plans', icon_color: 1 },
+      }),
+    }),
+    read: { event: 'message', text: 'any news?' },
   },
   {
     name: 'a link whose address contains the name of the bot calls nobody',
