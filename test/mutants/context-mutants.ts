@@ -114,6 +114,12 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: 'test/replies/sanitize.test.ts', name: 'keeps a tag that a sentence mentions' },
   },
   {
+    name: 'reasoning kept that was recalled',
+    invariant: 'a preview that turns out to be reasoning is replaced or deleted',
+    edit: { in: 'AssistantDraft', find: 'this.#recallText();', replace: '' },
+    test: { file: 'test/e2e/recalled-preview.test.ts', name: 'turns out to be reasoning' },
+  },
+  {
     name: 'sound that counts for nothing',
     invariant: 'tokens that a server counts beside the prompt are part of it',
     edit: { in: 'usageOf', find: '? sound : 0', replace: '? 0 : 0' },

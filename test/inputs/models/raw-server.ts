@@ -2,7 +2,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type RawAnswer = { readonly type?: string; readonly body: string | readonly string[] };
+/** `body`: pieces are sent one by one; at a promise, the answer waits for it. */
+export type RawAnswer = {
+  readonly type?: string;
+  readonly body: string | readonly (string | Promise<unknown>)[];
+};
 
 export type RawServer = {
   readonly url: string;
@@ -17,7 +21,9 @@ export async function startRawServer(): Promise<RawServer> {
     request.on('end', async () => {
       response.writeHead(200, { 'content-type': next.type ?? 'text/event-stream' });
       const pieces = typeof next.body === 'string' ? [next.body] : next.body;
-      for (const piece of pieces) await new Promise((resolve) => response.write(piece, resolve));
+      for (const piece of pieces)
+        if (typeof piece === 'string') await new Promise((resolve) => response.write(piece, resolve));
+        else await piece;
       response.end();
     });
   });

@@ -33,9 +33,13 @@ export const withTools: ModelRequest = aRequest({ tools: [listTool] });
 
 /** Returns the outcome of a streamed answer. */
 export async function outcomeOf(provider: LlmProvider, request = withTools): Promise<Outcome> {
+  return outcomeOfEvents(await eventsOf(provider, request));
+}
+
+export async function eventsOf(provider: LlmProvider, request = withTools): Promise<readonly ModelEvent[]> {
   const events: ModelEvent[] = [];
   for await (const event of provider.stream(request, new AbortController().signal)) events.push(event);
-  return outcomeOfEvents(events);
+  return events;
 }
 
 function outcomeOfEvents(events: readonly ModelEvent[]): Outcome {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aRequest } from '../../models/builders.ts';
@@ -5,7 +6,7 @@ import { holds } from '../../support/holds.ts';
 import { chatDialects, type Dialect, type Turn, turns } from './dialects.ts';
 import { messageDialects } from './message-dialects.ts';
 import { type RawServer, startRawServer } from './raw-server.ts';
-import { type Outcome, outcomeOf, providerAt } from './read-with.ts';
+import { eventsOf, type Outcome, outcomeOf, providerAt } from './read-with.ts';
 import { singleStreams } from './single-streams.ts';
 
 let server: RawServer;
@@ -27,6 +28,10 @@ function expected({ usage, hidesThinking }: Dialect, { thinking, texts, calls, i
   };
 }
 
+const whole = (content: string) => ({
+  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+});
+
 describe.each(dialects)('the stream of $server', (dialect) => {
   it.each(turns)('is read as what it is: $what', async (turn) => {
     server.answer({ body: dialect.stream(turn) });
@@ -38,6 +43,24 @@ it.each(singleStreams)('a stream of its own shape is read as what it is: $what',
   const { api = 'openai', type, body, expected: outcome } = stream;
   server.answer({ ...(type && { type }), body });
   expect(await outcomeOf(providerAt(server.url, api))).toEqual(outcome);
+});
+
+it('a charge beside a known price is what the answer cost, streamed or not', async () => {
+  // The shape of OpenRouter's answers with a search plugin (input 35).
+  const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150, cost: 0.0145 };
+  const [body, signal] = [{ model: 'x', ...whole('Yes.'), usage }, new AbortController().signal];
+  const provider = providerAt(server.url, 'openai');
+  server.answer({ type: 'application/json', body: JSON.stringify(body) });
+  expect(await provider.send(aRequest(), signal)).toMatchObject({ text: 'Yes.', cost: 14_500 });
+  expect((await eventsOf(provider)).at(-1)).toMatchObject({ type: 'complete', cost: 14_500 });
+});
+
+it('a call that its server refuses inside of the stream is a slip of the model, which is asked again at once', async () => {
+  const reported = new URL('./reported/37-tool-use-failed-in-stream.sse', import.meta.url);
+  server.answer({ body: readFileSync(reported, 'utf8') });
+  const events = await eventsOf(providerAt(server.url, 'openai'));
+  const failure = { kind: 'failed', refusal: 'slip', retry: { kind: 'later', afterMs: 0 } };
+  expect(events.at(-1)).toMatchObject({ type: 'error', failure });
 });
 
 it('an answer that was not streamed is read past the nulls in it', async () => {
