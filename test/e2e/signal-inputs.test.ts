@@ -1,0 +1,102 @@
+/** Messages that used to vanish or to lose their content on Signal, through a running gateway to the model. */
+import { beforeAll, test } from 'vitest';
+import { blocksOf, textShown, type WireBody } from '../platforms/anthropic/wire.ts';
+import { countEvents, findBreaches, untilAtRest } from './conservation.ts';
+import { describeRow } from './describe-row.ts';
+import type { SignalSide } from './signal-side.ts';
+import { openStage, type Stage } from './stage.ts';
+import { until } from './until.ts';
+
+const dot = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+const imagesIn = ({ messages }: WireBody) =>
+  messages.flatMap((message) => blocksOf(message)).filter(({ type }) => type === 'image').length;
+
+describeRow('on Signal', (atEnd) => {
+  let stage: Stage;
+  let signal: SignalSide;
+
+  beforeAll(async () => {
+    stage = await openStage({}, ['signal']);
+    atEnd(() => stage.close());
+    if (stage.signal === undefined) throw new Error('the stage has no Signal');
+    signal = stage.signal;
+    stage.model.script((_body, count) => ({ text: `Answer ${count}.` }));
+    await stage.start();
+  });
+
+  const picture = () =>
+    signal.server.world.addAttachment({ bytes: dot, fileName: 'dot.png', contentType: 'image/png' });
+
+  /** Does this, waits for the answer, and returns what the model was shown. */
+  async function readAfter(act: () => unknown): Promise<WireBody> {
+    const { requests } = stage.model;
+    const before = requests.length;
+    act();
+    await until(() => requests.length > before, { what: 'the request to the model' });
+    await untilAtRest(stage.dataDir, 1);
+    const { body } = requests.at(-1) ?? {};
+    if (body === undefined) throw new Error('the model was asked nothing');
+    return body;
+  }
+
+  test('the caption of a picture reaches the model with it', async ({ expect }) => {
+    const shown = picture();
+    const attachments = [
+      { contentType: 'image/png', filename: 'a.png', id: shown.id, size: dot.length, caption: 'my cat' },
+    ];
+    const from = signal.user(501);
+    const body = await readAfter(() => signal.server.people.writes({ from, fields: { attachments } }));
+    expect([imagesIn(body), textShown(body)]).toEqual([1, expect.stringContaining('my cat')]);
+  });
+
+  test('a picture to be looked at once reaches the model', async ({ expect }) => {
+    const from = signal.user(502);
+    const attachments = [picture()];
+    const body = await readAfter(() =>
+      signal.server.people.writes({ from, attachments, fields: { viewOnce: true } }),
+    );
+    expect(imagesIn(body)).toBe(1);
+  });
+
+  test('a question about a quoted picture names the picture', async ({ expect }) => {
+    const from = signal.user(503);
+    const quote = {
+      ...{ id: 1, author: from.uuid, authorUuid: from.uuid, text: '' },
+      attachments: [{ contentType: 'image/jpeg', filename: 'holiday.jpg' }],
+    };
+    const body = await readAfter(() =>
+      signal.server.people.writes({ from, text: 'what is on this picture?', fields: { quote } }),
+    );
+    expect(textShown(body)).toMatch(/quote from [\s\S]*holiday\.jpg/);
+  });
+
+  test('a quote keeps its text when its author has no id', async ({ expect }) => {
+    const from = signal.user(504);
+    const quote = {
+      ...{ id: 1, author: '+4915550002', authorNumber: '+4915550002', authorUuid: null },
+      ...{ text: 'the offer of Monday', attachments: [] },
+    };
+    const body = await readAfter(() =>
+      signal.server.people.writes({ from, text: 'this one?', fields: { quote } }),
+    );
+    expect(textShown(body)).toContain('the offer of Monday');
+  });
+
+  test('a vote starts no turn and leaves a record', async ({ expect }) => {
+    const from = signal.user(505);
+    const pollVote = {
+      ...{ author: 'x', authorNumber: null, authorUuid: from.uuid, targetSentTimestamp: 1 },
+      ...{ optionIndexes: [1], voteCount: 1 },
+    };
+    const [before, recorded] = [stage.model.requests.length, countEvents(stage.dataDir)];
+    signal.server.people.writes({ from, fields: { message: null, pollVote } });
+    await readAfter(() => signal.server.people.writes({ from, text: 'and now?' }));
+    expect(stage.model.requests).toHaveLength(before + 1);
+    expect(countEvents(stage.dataDir)).toBe(recorded + 2);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+    expect(signal.server.refusals).toEqual([]);
+  });
+});
