@@ -161,6 +161,46 @@ describeRow('on Signal', (atEnd) => {
     expect(server.refusals).toEqual([]);
   });
 
+  test('quoted pictures, captions, view-once pictures and polls reach the model', async ({ expect }) => {
+    const { server } = signal;
+    const ada = signal.user(508);
+    const file = (fileName: string) =>
+      server.world.addAttachment({ bytes: dot, fileName, contentType: 'image/png' });
+    const bodies = () => stage.model.requests.map(({ body }) => body);
+    stage.model.script((_body, count) => ({ text: `Read ${count}.` }));
+    let answers = 0;
+    const readAfter = async (fields: Readonly<Record<string, unknown>>, text = '') => {
+      const before = countEvents(stage.dataDir);
+      server.people.writes({ from: ada, text, fields });
+      answers += 1;
+      await server.waitFor(() => server.botMessages(ada).length === answers);
+      await untilAtRest(stage.dataDir, before + 1);
+      const all = bodies().at(-1);
+      return {
+        text: all ? textShown(all) : '',
+        pictures: JSON.stringify(all).split(dot.toString('base64')).length - 1,
+      };
+    };
+    const attached = (fileName: string, more = {}) => {
+      const { id } = file(fileName);
+      return { id, contentType: 'image/png', filename: fileName, size: dot.length, ...more };
+    };
+    const thumbnail = attached('quoted.png');
+    const quote = {
+      ...{ id: 1, author: ada.uuid, authorNumber: null, authorUuid: ada.uuid, text: '' },
+      attachments: [{ contentType: 'image/png', filename: 'quoted.png', thumbnail }],
+    };
+    const quoted = await readAfter({ quote }, 'What is this?');
+    expect(quoted.pictures).toBe(1);
+    expect(quoted.text).toMatch(/untrusted \w+ quote from /);
+    const captioned = await readAfter({ attachments: [attached('cat.png', { caption: 'my cat' })] });
+    expect([captioned.pictures, captioned.text]).toEqual([2, expect.stringContaining('my cat')]);
+    expect((await readAfter({ viewOnce: true, attachments: [attached('once.png')] })).pictures).toBe(3);
+    const pollCreate = { question: 'Pizza or pasta?', allowMultiple: false, options: ['Pizza', 'Pasta'] };
+    expect((await readAfter({ pollCreate })).text).toContain('Poll: Pizza or pasta?\n1. Pizza\n2. Pasta');
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
   test('a picture that was posted before comes with the message that calls Parley, a deleted one doesn’t', async ({
     expect,
   }) => {
