@@ -130,7 +130,10 @@ function parseUrl(value: string): URL | undefined {
   return URL.canParse(value) ? new URL(value) : undefined;
 }
 
-/** Accepts only unambiguous spellings, because URL doesn't normalise the hosts of `redis://` addresses. */
-function isLoopback(host: string): boolean {
+/**
+ * Says whether a URL's host is this machine. Accepts only unambiguous spellings, because URL doesn't normalise the hosts
+ * of `redis://` addresses.
+ */
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }

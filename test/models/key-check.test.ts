@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { judgeKeys } from '../../src/cli/doctor/model-checks.ts';
+import { judgeKeys, reachAdvice } from '../../src/cli/doctor/model-checks.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { checkKeys } from '../../src/models/key-check.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
@@ -100,4 +100,15 @@ describe('the keys of a provider', () => {
     });
     expect(judgeKeys('house', provider, [right, right]).detail).toBe('accepted (2 keys)');
   });
+});
+
+it('says what to do about a server that is not there, by where it should be', () => {
+  const local = 'http://127.0.0.1:11434/v1';
+  expect(reachAdvice(local, false)).toBe('start the server at 127.0.0.1:11434, or correct its address');
+  expect(reachAdvice(local, true)).toContain('its address is host.docker.internal, not 127.0.0.1');
+  expect(reachAdvice('http://0.0.0.0:11434/v1', false)).toContain('start the server');
+  expect(reachAdvice('https://models.example/v1', true)).toBe(
+    'check the address models.example and the way there',
+  );
+  expect(reachAdvice(undefined, true)).toBe("check this machine's network");
 });

@@ -1,5 +1,6 @@
-import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { isContainer, parleyCommand } from '#channel-kit/own-commands.ts';
 import type { Config, ProviderSettings } from '../../config/config.ts';
+import { isLoopback } from '../../config/credentials.ts';
 import { findModel } from '../../config/model-settings.ts';
 import { checkKeys, type KeyAnswer } from '../../models/key-check.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
@@ -32,6 +33,17 @@ function checkDefaultModel(config: Config): DoctorCheck {
   return ok(name, `${config.model}${at}${others}`);
 }
 
+/** Says what to do about a server that can't be reached. `baseUrl`: absent for a vendor's own. */
+export function reachAdvice(baseUrl: string | undefined, isInContainer = isContainer()): string {
+  if (baseUrl === undefined) return "check this machine's network";
+  const { host, hostname } = new URL(baseUrl);
+  if (!isLoopback(hostname) && hostname !== '0.0.0.0') return `check the address ${host} and the way there`;
+  const other = isInContainer
+    ? ` (if it runs outside this container, its address is host.docker.internal, not ${hostname})`
+    : '';
+  return `start the server at ${host}, or correct its address${other}`;
+}
+
 function usedProviders(config: Config): ReadonlySet<string> {
   const ofAgents = config.agents.flatMap((agent) => agent.model ?? []);
   const named = [config.model, ...ofAgents].flatMap((name) => findModel(name, config) ?? []);
@@ -49,7 +61,7 @@ async function checkProvider(name: string, provider: ProviderSettings): Promise<
 /** Returns one check for all keys of a provider, based on the worst answer. */
 export function judgeKeys(
   provider: string,
-  { keysEnv, apiKeys }: Pick<ProviderSettings, 'keysEnv' | 'apiKeys'>,
+  { keysEnv, apiKeys, baseUrl }: Pick<ProviderSettings, 'keysEnv' | 'apiKeys' | 'baseUrl'>,
   answers: readonly KeyAnswer[],
 ): DoctorCheck {
   const name = `${provider} key`;
@@ -71,7 +83,7 @@ export function judgeKeys(
     return failed(
       name,
       `${provider} isn't reachable: ${worst.reason}`,
-      `check the network and the address of ${provider}; until then it can't answer`,
+      `${reachAdvice(baseUrl)}; until then ${provider} can't answer`,
     );
   const whichOf = (index: number) =>
     count > 1 ? `key ${index + 1} of ${count} in ${keysEnv}` : `the key in ${keysEnv}`;

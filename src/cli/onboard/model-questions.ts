@@ -5,6 +5,7 @@ import { findModel, vendorModels } from '../../config/model-settings.ts';
 import { valueAt } from '../../config/problem.ts';
 import { findSecretProblem, Secret } from '../../config/secret.ts';
 import type { checkKeys, KeyAnswer } from '../../models/key-check.ts';
+import { reachAdvice } from '../doctor/model-checks.ts';
 import type { Answers } from './answers.ts';
 import type { Option, Prompter } from './prompter.ts';
 import { placeOf } from './report-settings.ts';
@@ -105,7 +106,7 @@ async function askKey(ask: Prompter, vendor: Vendor, deps: ModelDeps): Promise<A
         { kind: vendor, apiKeys, ...(baseUrl !== undefined && { baseUrl }) },
         AbortSignal.timeout(timeoutMs),
       );
-      return wordsFor(asked, answer);
+      return wordsFor(asked, answer, baseUrl);
     });
     if (!tried.isWell && !(await keepAnyway(ask, 'The key'))) continue;
     return {
@@ -130,7 +131,7 @@ function keyProblem(value: string, kind: 'api-key' | 'server-key' = 'api-key'): 
   return problem === undefined ? undefined : `This ${problem}.`;
 }
 
-function wordsFor(name: string, answer: KeyAnswer | undefined) {
+function wordsFor(name: string, answer: KeyAnswer | undefined, baseUrl?: string) {
   const models = answer?.kind === 'accepted' ? answer.models : [];
   switch (answer?.kind) {
     case 'accepted':
@@ -138,7 +139,11 @@ function wordsFor(name: string, answer: KeyAnswer | undefined) {
     case 'rejected':
       return { isWell: false, text: `${name} rejects it: ${answer.reason}`, models };
     case 'unreachable':
-      return { isWell: false, text: `${name} isn't reachable: ${answer.reason}`, models };
+      return {
+        isWell: false,
+        text: `${name} isn't reachable: ${answer.reason}\n→ ${reachAdvice(baseUrl)}`,
+        models,
+      };
     case 'elsewhere': {
       const hint = answer.right === undefined ? '' : ` Try ${answer.right}`;
       return { isWell: false, text: `No model's server answers there: ${answer.reason}.${hint}`, models };
@@ -178,7 +183,7 @@ async function askServer(ask: Prompter, { config, check }: ModelDeps): Promise<A
       const apiKeys = key === '' ? [] : [new Secret(key)];
       const signal = AbortSignal.timeout(timeoutMs);
       const [answer] = await check({ kind: 'openai', apiKeys, baseUrl }, signal);
-      return wordsFor(new URL(baseUrl).host, answer);
+      return wordsFor(new URL(baseUrl).host, answer, baseUrl);
     });
     if (!tried.isWell && !(await keepAnyway(ask, 'The server'))) continue;
     const id = await askModelId(ask, tried.models);
