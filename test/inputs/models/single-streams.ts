@@ -434,6 +434,11 @@ export const singleStreams: readonly SingleStream[] = [
         { type: 'message_start', message: { id: `msg_${index}`, model: 'x', usage: { input_tokens: 9 } } },
         { type: 'content_block_start', index: 0, content_block: { type: 'text', text } },
       ])
+      .concat([
+        { type: 'content_block_stop', index: 0 },
+        { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 4 } },
+        { type: 'message_stop' },
+      ] as never[])
       .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
       .join(''),
     expected: { failure: 'failed' },
