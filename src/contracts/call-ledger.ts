@@ -1,5 +1,5 @@
 import { ParleyError } from './errors.ts';
-import type { BudgetScope, ModelInfo, ModelPurpose, ModelRequest, Usage } from './model.ts';
+import type { BudgetScope, ModelAnswer, ModelInfo, ModelPurpose, ModelRequest, Usage } from './model.ts';
 
 /** The ledger of model calls: every attempt has its own row, opened before it is sent and closed once. */
 export interface CallLedger {
@@ -7,8 +7,11 @@ export interface CallLedger {
   readonly subject?: CallSubject;
   /** Opens the row before an attempt is sent. Rejects with `BudgetSpentError`, or with what the store throws. */
   open(call: CallOpening): Promise<CallTicket>;
-  /** Closes the row; a second end of the same ticket changes nothing. */
-  close(ticket: CallTicket, end: CallEnd): Promise<void>;
+  /**
+   * Closes the row; a second end of the same ticket changes nothing. Returns what is held instead of a count that the
+   * call can't have had: an estimate, and what it is charged.
+   */
+  close(ticket: CallTicket, end: CallEnd): Promise<Pick<ModelAnswer, 'usage' | 'cost'> | undefined>;
 }
 
 /** The run that calls are made for, and their purpose. */
@@ -40,6 +43,8 @@ export type CallEnd =
       readonly usage: Usage;
       readonly cost: number;
       readonly model: string;
+      /** UTF-8 bytes of the answer, by which an impossible count is replaced; absent: none arrived. */
+      readonly writtenBytes?: number;
     } & RequestFacts)
   /** The count is unknown, so it costs its upper bound. `usage`: an estimate for a complete answer by `model`. */
   | ({ readonly state: 'unknown'; readonly usage?: Usage; readonly model?: string } & RequestFacts)

@@ -35,10 +35,12 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
     try {
       for await (const event of provider.stream(request, signal)) {
         streamed.read(event);
-        if (event.type === 'complete' || event.type === 'error') {
-          await ledger.close(ticket, endOf(event) ?? streamed.stopped());
+        if (event.type !== 'complete' && event.type !== 'error') {
+          yield event;
+          continue;
         }
-        yield event;
+        const held = await ledger.close(ticket, endOf(event, streamed.written) ?? streamed.stopped());
+        yield event.type === 'complete' ? corrected(event, held) : event;
       }
     } catch (error) {
       await ledger.close(ticket, { state: 'unknown' });
@@ -57,8 +59,8 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
     try {
       if (signal.aborted) throw failureError(neverSent);
       const answer = await provider.send(request, signal);
-      end = endOfAnswer(answer);
-      return answer;
+      end = endOfAnswer(answer, Buffer.byteLength(answer.text));
+      return corrected(answer, await ledger.close(ticket, end));
     } catch (error) {
       if (error instanceof ParleyError) end = endOfFailure(failureOfError(error));
       throw error;
@@ -71,8 +73,11 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
 }
 
 /** Returns the end of a stream; undefined if it was stopped. */
-function endOf(event: Extract<ModelEvent, { type: 'complete' | 'error' }>): CallEnd | undefined {
-  if (event.type === 'complete') return endOfAnswer(event);
+function endOf(
+  event: Extract<ModelEvent, { type: 'complete' | 'error' }>,
+  writtenBytes: number,
+): CallEnd | undefined {
+  if (event.type === 'complete') return endOfAnswer(event, writtenBytes);
   const { kind, isFree } = event.failure;
   return kind === 'aborted' && !isFree ? undefined : endOfFailure(event.failure);
 }
@@ -82,10 +87,22 @@ function endOfFailure({ isFree, counted }: ModelFailure): CallEnd {
   return counted ? { state: 'settled', ...counted } : { state: 'unknown' };
 }
 
+/** Replaces an impossible count, by which the context would seem too long for its window. */
+function corrected<Answer extends Pick<ModelAnswer, 'usage' | 'cost'>>(
+  answer: Answer,
+  held: Pick<ModelAnswer, 'usage' | 'cost'> | undefined,
+): Answer {
+  return held === undefined ? answer : { ...answer, ...held, isUncounted: true };
+}
+
 /** An answer whose tokens weren't counted costs its bound; their estimate still determines the context's size. */
-function endOfAnswer({ usage, cost, model, isUncounted, withoutTools }: MeteredAnswer): CallEnd {
+function endOfAnswer(
+  { usage, cost, model, isUncounted, withoutTools }: MeteredAnswer,
+  writtenBytes: number,
+): CallEnd {
   const answered = { usage, model, ...(withoutTools && { withoutTools }) };
-  return isUncounted ? { state: 'unknown', ...answered } : { state: 'settled', cost, ...answered };
+  if (isUncounted) return { state: 'unknown', ...answered };
+  return { state: 'settled', cost, writtenBytes, ...answered };
 }
 
 type MeteredAnswer = Pick<ModelAnswer, 'usage' | 'cost' | 'model' | 'isUncounted'> & {

@@ -30,8 +30,12 @@ export class StreamedBytes {
     this.#prompt = event.prompt ?? this.#prompt;
   }
 
+  get written(): number {
+    return this.#passedOn + this.#held;
+  }
+
   /** Returns the end of a call that is stopped here. */
   stopped(): CallEnd {
-    return { state: 'stopped', prompt: this.#prompt, writtenBytes: this.#passedOn + this.#held };
+    return { state: 'stopped', prompt: this.#prompt, writtenBytes: this.written };
   }
 }

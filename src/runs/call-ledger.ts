@@ -13,7 +13,7 @@ import {
   type CallTicket,
 } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
-import type { ModelInfo, ModelPurpose, Usage } from '#contracts/model.ts';
+import type { ModelInfo, ModelPurpose } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
 import {
   estimateStopped,
@@ -173,15 +173,16 @@ class CallBook implements RunCalls {
     return this.#refused;
   }
 
-  async close({ id }: CallTicket, end: CallEnd): Promise<void> {
+  async close({ id }: CallTicket, end: CallEnd): ReturnType<CallLedger['close']> {
     const each = this.#tries.get(id);
-    if (each === undefined || each.end !== undefined) return;
+    if (each === undefined || each.end !== undefined) return undefined;
     const { terms } = each;
     each.end = this.#endOf(id, each, end);
     each.terms = undefined;
     const isCounted = each.end.end.state === 'settled' && end.state === 'settled';
     if (isCounted && terms && !terms.isUnreserved && each.purpose === this.#deps.purpose)
       this.#known = knownPrompt(terms.size().prompt, terms.model.id, end.usage);
+    return heldInstead(each.end);
   }
 
   ended(): readonly ModelCallEnd[] {
@@ -231,8 +232,10 @@ function priceEnd(end: CallEnd, terms: CallTerms | undefined): Omit<ModelCallEnd
   const window = terms.isUnreserved ? model.contextWindow : most.prompt;
   const bound = boundOf(rate, { ...most, prompt: Math.min(most.prompt, window) });
   if (end.state === 'settled') {
-    const { usage, cost: _, ...answered } = end;
-    return { end: { ...answered, state: 'unknown', usage: capped(usage, most) }, bound, doubt: 'miscounted' };
+    const { usage: told, cost: _, writtenBytes = 0, ...answered } = end;
+    const counted = isMiscount({ ...told, outputTokens: 0 }, most) ? undefined : told;
+    const usage = estimateStopped(prompt, { counted, writtenBytes });
+    return { end: { ...answered, state: 'unknown', usage }, bound, doubt: 'miscounted' };
   }
   if (end.state === 'unknown') return { end, ...(terms.isUnreserved && { bound }) };
   const usage = estimateStopped(prompt, { counted: end.prompt, writtenBytes: end.writtenBytes });
@@ -240,16 +243,10 @@ function priceEnd(end: CallEnd, terms: CallTerms | undefined): Omit<ModelCallEnd
   return { end: { state: 'unknown', usage, model: model.id }, bound: cost, doubt: 'stopped' };
 }
 
-/** Returns the tokens of a miscount, as many as there can have been. */
-function capped(usage: Usage, most: MostTokens): Usage {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
-  const prompt = inputTokens + cacheReadTokens + cacheWriteTokens;
-  return {
-    inputTokens: Math.min(prompt, most.prompt),
-    outputTokens: Math.min(outputTokens, most.answer),
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-  };
+/** Returns what a miscounted call holds instead of its count. */
+function heldInstead({ end, bound, doubt }: ModelCallEnd): Awaited<ReturnType<CallLedger['close']>> {
+  if (doubt !== 'miscounted' || end.state !== 'unknown' || end.usage === undefined) return undefined;
+  return { usage: end.usage, cost: bound ?? 0 };
 }
 
 /** Returns the terms of a call that reserves nothing. */

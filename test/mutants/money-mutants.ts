@@ -146,7 +146,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'uncounted answer at its estimate',
     invariant: 'what a provider did not count costs its bound',
-    edit: { in: 'endOfAnswer', find: 'isUncounted ?', replace: 'isUncounted && model === "" ?' },
+    edit: { in: 'endOfAnswer', find: 'if (isUncounted)', replace: 'if (isUncounted && model === "")' },
     test: { file: metering, name: 'charges an answer whose tokens nobody counted' },
   },
   {
@@ -170,6 +170,12 @@ export const moneyMutants: readonly Mutant[] = [
     invariant: 'a count of more tokens than a call can have had is charged at its bound',
     edit: { in: 'isMiscount', find: ' > most.prompt ||', replace: ' > most.prompt * 1e6 ||' },
     test: { file: ledger, name: 'more tokens than the call can have had' },
+  },
+  {
+    name: 'miscount in the context’s size',
+    invariant: 'a count that a call can’t have had says nothing about the size of its context',
+    edit: { in: 'corrected', find: '...answer, ...held, isUncounted: true', replace: '...held, ...answer' },
+    test: { file: 'test/runs/compaction.test.ts', name: 'does not seem too long for a count' },
   },
   {
     name: 'stopped call charged',

@@ -16,6 +16,7 @@ import { readContext, readTranscriptPage } from '../../src/store/reads/read-tran
 import { readUsage } from '../../src/store/reads/read-usage.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
+import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aPatientClock } from '../models/builders.ts';
 import { onlyModel } from '../models/only-model.ts';
@@ -105,6 +106,26 @@ describe('a conversation that grows too long', () => {
   };
   const sizes = { long: 'word '.repeat(600), summary: 'Anna wants a boat.' };
   const plain = (body: WireBody) => ({ text: isSummary(body) ? sizes.summary : sizes.long });
+
+  it('does not seem too long for a count of more tokens than its requests can have had', async () => {
+    const toolCalls = [{ name: 'look' }];
+    model.script([
+      { text: sizes.long },
+      { toolCalls, usage: { input_tokens: 900_000 } },
+      { toolCalls, usage: { output_tokens: 900_000 } },
+      { text: 'Seen.', usage: { input_tokens: 900_000 } },
+    ]);
+    const conversation = unique('conversation');
+    const { work, close } = aProcess(8_000, { toolsFor: () => [aTool('look')] });
+    for (const text of ['hello', 'and again']) {
+      await aWorker(store()).accept(aMessage({ conversation, text }));
+      const { run } = await work(conversation);
+      expect((await contextOf(run.sessionId)).tokens).toBeLessThan(2_000);
+    }
+    await close();
+    expect(await outcomes(conversation)).toEqual(['answered', 'answered']);
+    expect(await store().read(readOpenNotices, { limit: 10 })).toEqual([]);
+  });
 
   it('is summarised once for each crossing, and still knows what was said first', async () => {
     const fact = 'Anna’s boat is green.';

@@ -202,6 +202,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
       for (const over of [{ inputTokens: 90_000 }, { cacheReadTokens: 90_000 }, { outputTokens: 1_001 }]) {
         const told = await chargeFor({ ...counted, usage: { ...usage, ...over }, cost: 9e6 }, limits);
         expect(told).toMatchObject({ state: 'unknown', doubt: 'miscounted' });
+        expect(told?.outputTokens).toBeLessThanOrEqual(100);
         expect(told?.cost).toBeGreaterThan(9_000 * 2 + 1_000 * 10);
         expect(told?.cost).toBeLessThan(13_000 * 2 + 1_000 * 10);
       }
