@@ -59,6 +59,8 @@ export type ModelRequest = {
   /** Longest answer including its reasoning, tokens. A provider may ask for less, never for more. */
   readonly maxTokens: number;
   readonly reasoning: ReasoningLevel;
+  /** Id of the session whose previous request this one continues; absent: it continues none. */
+  readonly conversation?: string;
 };
 
 /** How long a model thinks before it answers; a model that can't think ignores it. */
@@ -153,6 +155,7 @@ export type ModelEvent =
       readonly isUncounted?: true;
       /** Named by a search model beside its answer. */
       readonly sources?: readonly Source[];
+      readonly cacheMiss?: CacheMiss;
     }
   /**
    * Worth reporting, but the stream continues: a retry, a fallback model. `anew`: the answer so far is void,
@@ -165,6 +168,19 @@ export type ModelEvent =
       readonly waitMs: number;
     }
   | { readonly type: 'error'; readonly failure: ModelFailure };
+
+/** Why a request couldn't be read from the provider's cache. */
+export type CacheMiss = {
+  /** As the provider names it. */
+  readonly reason: string;
+  /** Parts that differ from those of the conversation's previous request, as they were sent. */
+  readonly changed: readonly PromptPart[];
+  /** The reason names a part that was sent unchanged. */
+  readonly isUnexplained?: true;
+};
+
+/** A part of a request that its provider caches; `messages`: those of the previous request. */
+export type PromptPart = 'model' | 'system' | 'tools' | 'messages';
 
 /** Tokens used by one call, as counted by the provider. */
 export type Usage = {

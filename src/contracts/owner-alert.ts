@@ -17,6 +17,8 @@ const kinds = {
   'model-without-tools': { isLasting: false },
   /** Subject: the provider and its model. A refusal named a smaller window than is configured or known. */
   'model-window': { isLasting: false },
+  /** Subject: the provider and its model. It names a change of the prompt that there wasn't as the reason of a cache miss. */
+  'model-cache': { isLasting: false },
   /** Subject: the agent. Its instructions and tools leave conversations no room in the model's window. */
   'context-full': { isLasting: false },
   /** Subject: the session key of the lane. Something is waiting in it and nothing runs it. */

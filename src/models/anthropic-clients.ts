@@ -7,6 +7,11 @@ import { type ClientOptions, SdkClients } from './sdk-clients.ts';
 /** Anthropic's own server. */
 export const anthropicHost = 'https://api.anthropic.com';
 
+/** Says whether the settings lead to Anthropic's own server, which has features that compatible ones may refuse. */
+export function isAnthropicServer({ baseUrl = anthropicHost }: Pick<ApiAccess, 'baseUrl'>): boolean {
+  return URL.canParse(baseUrl) && new URL(baseUrl).origin === anthropicHost;
+}
+
 /** Creates the clients of Anthropic's SDK, which takes 100 ms to load. */
 export function anthropicClients(access: ApiAccess): SdkClients<Anthropic> {
   const load = rememberSuccess(() => import('@anthropic-ai/sdk'));

@@ -14,9 +14,10 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { FinishReason } from '#contracts/message.ts';
-import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
+import type { CacheMiss, ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
 import { REDACTED } from './anthropic-request.ts';
 import { cutOff } from './api-fault.ts';
+import type { AnswerHead } from './cache-watch.ts';
 import { costOf, isTokenCount, noUsage } from './cost.ts';
 import { signedBy } from './own-thinking.ts';
 import { SourceList } from './source-list.ts';
@@ -43,6 +44,8 @@ export type AnswerTerms = {
   readonly pricesOf: (model: string) => ModelPrices;
   /** Estimates the call's usage when the server doesn't report it. */
   readonly estimate: (answerLength: number) => Usage;
+  /** Called with a complete answer; returns why its prompt wasn't read from the cache, if the server says so. */
+  readonly missOf: (head: AnswerHead) => CacheMiss | undefined;
 };
 
 /** Reads one answer. */
@@ -52,6 +55,7 @@ export class EventReader {
   #usage = noUsage;
   #model: string;
   #id = '';
+  #diagnostics: AnswerHead['diagnostics'];
   #stop: Stop | undefined;
   readonly #sources = new SourceList();
   /** Whether the server has counted the prompt, and the answer. */
@@ -82,7 +86,7 @@ export class EventReader {
     switch (event?.type) {
       case 'message_start':
         if (this.#isOtherAnswer(textIn(event.message?.id))) return [{ type: 'error', failure: cutOff }];
-        this.#model = textIn(event.message?.model) || this.#model;
+        this.#readHead(event.message);
         this.#count(event.message?.usage);
         return this.#counted.prompt
           ? [{ type: 'progress', heldBytes: 0, prompt: { ...this.#usage, outputTokens: 0 } }]
@@ -108,6 +112,11 @@ export class EventReader {
     }
   }
 
+  #readHead(message: Message | undefined): void {
+    this.#model = textIn(message?.model) || this.#model;
+    this.#diagnostics = message?.diagnostics;
+  }
+
   /** Says whether another answer begins here: a proxy has asked again, and the first answer will never be complete. */
   #isOtherAnswer(id: string): boolean {
     const isOther = this.#id !== '' && id !== '' && id !== this.#id;
@@ -122,7 +131,8 @@ export class EventReader {
       ...this.#startBlock({ type: 'content_block_start', index, content_block: block }),
       ...this.#endBlock(index),
     ]);
-    this.#model = textIn(message.model) || this.#model;
+    this.#id = textIn(message.id);
+    this.#readHead(message);
     this.#count(message.usage);
     this.#stop = stopOf(message);
     return [...events, this.#finish()];
@@ -230,10 +240,12 @@ export class EventReader {
       return { type: 'error', failure: { kind: 'refused', detail, ...(isCounted && { counted }) } };
     }
     const sources = this.#sources.list();
+    const cacheMiss = this.#terms.missOf({ id: this.#id, model, diagnostics: this.#diagnostics });
     return {
       ...{ type: 'complete', finish: finishOf(this.#stop?.reason ?? null), ...counted },
       ...(!isCounted && { isUncounted: true }),
       ...(sources.length > 0 && { sources }),
+      ...(cacheMiss && { cacheMiss }),
     };
   }
 }

@@ -4,6 +4,7 @@
  */
 import type {
   ContentBlockParam,
+  DiagnosticsParam,
   MessageCreateParamsBase,
   MessageParam,
   TextBlockParam,
@@ -24,6 +25,9 @@ export type AnthropicRequest = RequestFeatures & {
   readonly maxTokens: number;
 };
 
+/** `diagnostics`: only for a server that is known to compare requests. */
+type AnthropicTerms = AskTerms<ClaudeModel> & { readonly diagnostics?: DiagnosticsParam | undefined };
+
 /** Marks a signature that contains a redacted thinking block's data; see `EventReader`. */
 export const REDACTED = 'redacted_thinking:';
 
@@ -34,11 +38,11 @@ const CACHED = { type: 'ephemeral' } as const;
 const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
 
 /** Parameters that compatible servers may not know, and that can be left out. */
-const optional = ['thinking', 'output_config', 'cache_control'] as const;
+const optional = ['thinking', 'output_config', 'diagnostics', 'cache_control'] as const;
 
 export function toAnthropicRequest(
   request: ModelRequest,
-  { model, unsupported }: AskTerms<ClaudeModel>,
+  { model, unsupported, diagnostics }: AnthropicTerms,
 ): AnthropicRequest {
   const thinking = thinkingOf(request, model);
   const params: MessageCreateParamsBase = {
@@ -52,6 +56,7 @@ export function toAnthropicRequest(
   if (thinking !== undefined) params.thinking = thinking;
   const effort = effortOf(request, model);
   if (effort !== undefined) params.output_config = { effort };
+  if (diagnostics !== undefined) params.diagnostics = diagnostics;
   const isBound = model.bindsThinking && thinking?.type === 'adaptive';
   const wire = without(params, unsupported);
   return {
@@ -69,6 +74,7 @@ function without(params: MessageCreateParamsBase, unsupported: UnsupportedNames)
   const left = { ...params };
   if (unsupported.has('thinking')) delete left.thinking;
   if (unsupported.has('output_config')) delete left.output_config;
+  if (unsupported.has('diagnostics')) delete left.diagnostics;
   if (!unsupported.has('cache_control')) return left;
   const unmark = <Block>(block: Block): Block => ({ ...block, cache_control: undefined });
   const messages = left.messages.map((message): MessageParam => {

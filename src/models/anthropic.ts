@@ -1,17 +1,19 @@
 import type {
   Message,
+  MessageCreateParamsBase,
   RawMessageStreamEvent,
   TextBlock,
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelInfo, ModelRequest } from '#contracts/model.ts';
-import { anthropicClients } from './anthropic-clients.ts';
+import { anthropicClients, isAnthropicServer } from './anthropic-clients.ts';
 import { type AnswerTerms, EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
 import { aborted, cutOff, neverSent } from './api-fault.ts';
-import { Asker } from './asker.ts';
-import { claudeModel } from './claude-models.ts';
+import { Asker, type AskTerms } from './asker.ts';
+import { type AnswerHead, CacheWatch } from './cache-watch.ts';
+import { type ClaudeModel, claudeModel } from './claude-models.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
 import { estimateUsage } from './estimate-usage.ts';
@@ -30,19 +32,25 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
   const { clock = systemClock } = options;
   const access = { ...options, fetch: withTidyStreams(refusing(options.fetch ?? globalThis.fetch)) };
   const clients = anthropicClients(access);
-  const asker = new Asker({ clients, access, model, clock, make: toAnthropicRequest });
+  const watch = isAnthropicServer(options) ? new CacheWatch() : undefined;
+  const make = (request: ModelRequest, known: AskTerms<ClaudeModel>) =>
+    toAnthropicRequest(request, { ...known, diagnostics: watch?.ask(request) });
+  const asker = new Asker({ clients, access, model, clock, make });
   const habit = createHabit(options.model);
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     if (signal.aborted) return yield { type: 'error', failure: neverSent };
     const connection = openConnection(signal);
     const question = asker.question(withOwnThinking(request, terms.author), 'streamed');
+    let sent: MessageCreateParamsBase | undefined;
     try {
-      const events = await question.ask((client, { wire, headers }) =>
-        client.messages.create({ ...wire, stream: true }, { headers, signal: connection.signal }),
-      );
+      const events = await question.ask((client, { wire, headers }) => {
+        sent = wire;
+        return client.messages.create({ ...wire, stream: true }, { headers, signal: connection.signal });
+      });
       const estimate = (length: number) => estimateUsage(request, length);
-      const reader = new EventReader({ ...terms, estimate });
+      const missOf = (head: AnswerHead) => sent && watch?.answered(request, sent, head);
+      const reader = new EventReader({ ...terms, estimate, missOf });
       yield* readWritten(translate(events[Symbol.asyncIterator](), { connection, reader }), request, habit);
     } catch (error) {
       yield { type: 'error', failure: await question.failureOf(error, signal) };
@@ -75,7 +83,7 @@ export function createAnthropicProvider(options: ProviderOptions): LlmProvider {
 }
 
 /** A proxy may name an unknown model or none; such an answer is priced like the requested model. */
-function answerTerms(asked: ModelInfo, options: ProviderOptions): Omit<AnswerTerms, 'estimate'> {
+function answerTerms(asked: ModelInfo, options: ProviderOptions): Omit<AnswerTerms, 'estimate' | 'missOf'> {
   const { prices } = options;
   const pricesOf = (answered: string) => {
     const listed = lookUpPrices(answered);
@@ -87,7 +95,7 @@ function answerTerms(asked: ModelInfo, options: ProviderOptions): Omit<AnswerTer
 /** Returns the answer; throws `model_refused` when the model refused. */
 function answerIn(
   { content, stop_reason, usage: wire, model: named }: Message,
-  terms: AnswerTerms,
+  terms: Omit<AnswerTerms, 'missOf'>,
 ): ModelAnswer {
   const blocks: readonly Message['content'][number][] = Array.isArray(content) ? content : [];
   const texts = blocks.filter((block): block is TextBlock => block?.type === 'text');

@@ -57,6 +57,7 @@ const keys: Readonly<Record<AlertKind, NoticeKey>> = {
   'model-key': 'ownerModelKey',
   'model-without-tools': 'ownerModelWithoutTools',
   'model-window': 'ownerModelWindow',
+  'model-cache': 'ownerModelCache',
   'context-full': 'ownerContextFull',
   'lane-stuck': 'ownerLaneStuck',
   'part-failing': 'ownerPartFailing',

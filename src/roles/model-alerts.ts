@@ -1,3 +1,4 @@
+import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from '../config/config.ts';
 import type { CallObserver } from '../models/observers/call-observer.ts';
@@ -126,3 +127,38 @@ export function createToolAlerts({
     }),
   };
 }
+
+/**
+ * Logs each time that a conversation's prompt couldn't be read from the provider's cache. Alerts the owner, once a day
+ * for each model, if the provider's reason is a change of a part that was sent unchanged.
+ */
+export function createCacheAlerts({ store, log, clock }: CacheAlertsDeps): CallObserver {
+  const told = new Map<string, number>();
+  return {
+    begin: ({ provider, model, subject: run, request }) => ({
+      end: (outcome) => {
+        if (outcome.kind !== 'answered' || outcome.cacheMiss === undefined) return;
+        const { cacheMiss: miss } = outcome;
+        const { runId } = run ?? {};
+        log.info({ runId, sessionId: request.conversation, provider, model, ...miss }, 'model.cache-missed');
+        const subject = `${provider}/${model}`;
+        const now = clock.now();
+        if (!miss.isUnexplained || now - (told.get(subject) ?? Number.NEGATIVE_INFINITY) < dayMs) return;
+        told.set(subject, now);
+        const alert = { kind: 'model-cache', subject, values: { reason: miss.reason } } as const;
+        store.write(raiseAlert, alert).catch((error: unknown) => {
+          told.delete(subject);
+          log.warn({ error }, 'model-cache.not-noted');
+        });
+      },
+    }),
+  };
+}
+
+type CacheAlertsDeps = {
+  readonly store: Pick<Store, 'write'>;
+  readonly log: Log;
+  readonly clock: Pick<Clock, 'now'>;
+};
+
+const dayMs = 86_400_000;

@@ -1,6 +1,6 @@
 import { type ConfiguredModel, configuredModel } from '../models/configured-model.ts';
 import { openObservers } from '../models/observers/open-observers.ts';
-import { createKeyAlerts, createToolAlerts, createWindowAlerts } from './model-alerts.ts';
+import { createCacheAlerts, createKeyAlerts, createToolAlerts, createWindowAlerts } from './model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './stage-deps.ts';
 
 /** Opens the models of this process, with tracing and the payload log if the configuration turns them on. */
@@ -14,7 +14,7 @@ export async function openModel(
   const { observer, noteKey } = createKeyAlerts(options);
   const model = configuredModel(config, {
     ...{ clock, log, noteKey },
-    observers: [...observers, observer, createToolAlerts(options)],
+    observers: [...observers, observer, createToolAlerts(options), createCacheAlerts(options)],
     noteWindow: createWindowAlerts(options),
   });
   return { ...model, ...(tracer && { tracer }) };

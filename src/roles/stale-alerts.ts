@@ -35,6 +35,7 @@ export function staleAlerts(
       case 'channel-challenge':
         return !lines.has(subject);
       case 'model-window':
+      case 'model-cache':
         return !names.has(subject);
       case 'model-key':
         return !providers.has(subject) && !keys.has(subject) && !names.has(subject);

@@ -36,8 +36,10 @@ export function recordingSizes(
     store.writeAlong(savePromptSizes, { laneKey, epoch, runId, sessionId, ...sent });
   };
   return async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    for await (const event of model.stream(request, signal)) {
-      if (run.kind === 'turn' && event.type === 'complete') record(event.withoutTools ?? !takesTools);
+    const isTurn = run.kind === 'turn';
+    const asked = isTurn ? { ...request, conversation: run.sessionId } : request;
+    for await (const event of model.stream(asked, signal)) {
+      if (isTurn && event.type === 'complete') record(event.withoutTools ?? !takesTools);
       yield event;
     }
   };

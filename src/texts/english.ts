@@ -343,6 +343,8 @@ export const english = {
     '{subject} doesn’t support tools, so I answer without them. If you need tools, choose another model: docs/models.md',
   ownerModelWindow:
     '{subject} says that its window is {window} tokens, so I use no more. Set "window": {window} for it in parley.config.json, and I’ll know it from the start: docs/models.md',
+  ownerModelCache:
+    '{subject} couldn’t reuse the beginning of a prompt that it had cached, and gives the reason “{reason}”, but nothing of that had changed. Calls without the cache cost more. If you see this again, compare the lines model.cache-missed in the log: docs/models.md',
   ownerContextFull:
     'The instructions and tools of {subject} take about {fixed} tokens of the {threshold} that {model} leaves for a conversation, so it can’t be summarised. Shorten its files, deny it tools, or choose a model with a larger window.',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',

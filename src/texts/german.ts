@@ -310,8 +310,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   linkTold:
     '{other} ist jetzt mit diesem Konto verbunden, und beide teilen sich ein Gespräch. Warst du das nicht? Dann sende: /link remove {ref}',
   linkLowered: 'Deine Konten haben verschiedene Rechte; im gemeinsamen Gespräch gelten die geringeren.',
-  linkWrong:
-    'Dieser Code ist ungültig oder abgelaufen. Sende /link von deinem anderen Konto für einen neuen.',
+  linkWrong: 'Dieser Code ist ungültig oder abgelaufen. Sende /link vom anderen Konto für einen neuen.',
   linkTooMany: 'Zu viele Versuche. Bitte warte zehn Minuten.',
   linkSelf: 'Diesen Code hast du hier erzeugt. Sende ihn von deinem anderen Konto.',
   linkAlready: 'Dieses Konto ist schon mit {other} verbunden.',
@@ -352,6 +351,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     '{subject} kennt keine Werkzeuge, also antworte ich ohne sie. Wenn du welche brauchst, wähle ein anderes Modell: docs/models.md',
   ownerModelWindow:
     '{subject} nennt als Fenster {window} Tokens; mehr nutze ich nicht. Setze dafür "window": {window} in parley.config.json, dann weiß ich es von Anfang an: docs/models.md',
+  ownerModelCache:
+    '{subject} konnte den zwischengespeicherten Anfang einer Anfrage nicht wiederverwenden und nennt als Grund „{reason}“, obwohl sich daran nichts geändert hatte. Ohne den Zwischenspeicher kosten Aufrufe mehr. Wenn das wieder vorkommt, vergleiche die Zeilen model.cache-missed im Protokoll: docs/models.md',
   ownerContextFull:
     'Anweisungen und Werkzeuge von {subject} brauchen etwa {fixed} der {threshold} Tokens, die {model} für ein Gespräch lässt; so lässt es sich nicht zusammenfassen. Kürze die Dateien, verbiete Werkzeuge oder wähle ein Modell mit größerem Fenster.',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',

@@ -3,6 +3,7 @@ import type { Mutant } from './mutants.ts';
 
 const compactionCut = 'test/agent/compaction-cut.test.ts';
 const resume = 'test/agent/resume.test.ts';
+const cacheWatch = 'test/models/cache-watch.test.ts';
 const compaction = 'test/runs/compaction.test.ts';
 const streamInputs = 'test/inputs/models/streams.test.ts';
 
@@ -223,5 +224,31 @@ export const contextMutants: readonly Mutant[] = [
       replace: 'record(!takesTools)',
     },
     test: { file: 'test/runs/prompt-sizes.test.ts', name: 'counts the tools' },
+  },
+  {
+    name: 'every cache miss is unexplained',
+    invariant: 'the owner isn’t told of a cache miss that Parley itself has caused',
+    edit: {
+      in: 'CacheWatch',
+      find: 'part !== undefined && !changed.includes(part)',
+      replace: 'part !== undefined',
+    },
+    test: { file: cacheWatch, name: 'explains a miss by instructions that Parley has changed' },
+  },
+  {
+    name: 'every cache miss is explained',
+    invariant: 'the owner is told of a cache miss that Parley can’t have caused',
+    edit: {
+      in: 'CacheWatch',
+      find: 'messagesBefore === before.messages.hash',
+      replace: 'sent.messages.hash === before.messages.hash',
+    },
+    test: { file: cacheWatch, name: 'gives the reason messages_changed' },
+  },
+  {
+    name: 'compatible servers are asked about their cache',
+    invariant: 'only Anthropic’s own server is asked for what others may refuse',
+    edit: { in: 'isAnthropicServer', find: 'new URL(baseUrl).origin === anthropicHost', replace: 'true' },
+    test: { file: cacheWatch, name: 'is not asked about at any other server' },
   },
 ];

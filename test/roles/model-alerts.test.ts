@@ -3,14 +3,18 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import type { Log } from '#contracts/log.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
+import { Secret } from '../../src/config/secret.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
 import { noUsage } from '../../src/models/cost.ts';
 import { faultIn } from '../../src/models/model-fault.ts';
+import { createModels } from '../../src/models/models.ts';
 import { ServerRefusal } from '../../src/models/server-refusal.ts';
 import { alertEndText, alertText } from '../../src/replies/owner-texts.ts';
 import {
+  createCacheAlerts,
   createKeyAlerts,
   createToolAlerts,
   createWindowAlerts,
@@ -270,4 +274,47 @@ it('tells the owner once which window a server has named, and keeps to it', asyn
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ kind: 'model-window', subject: 'house/small', count: 1 });
   expect(alertText(noticesFor('en'), notice)).toMatch(/^house\/small says .* 8192 tokens.*"window": 8192/);
+});
+
+it('tells the owner once a day of a cache miss that nothing explains, and logs every miss', async () => {
+  const [server, { store, open }] = await Promise.all([startAnthropicServer(), anOwner()]);
+  onTestFinished(server.close);
+  const lines: unknown[] = [];
+  const log: Log = { ...silentLog, info: (...line) => void lines.push(line) };
+  const clock = aPatientClock();
+  const models = createModels(
+    {
+      providers: { anthropic: { kind: 'anthropic', apiKeys: [new Secret('test-key')], keysEnv: 'KEY' } },
+      ...{ models: {}, model: 'anthropic/claude-sonnet-5-5', agents: [] },
+    },
+    {
+      ...{ clock, log: silentLog, observers: [createCacheAlerts({ store, log, clock })] },
+      fetch: (url, init) => fetch(String(url).replace('https://api.anthropic.com', server.url), init),
+    },
+  );
+  const stack = models.stackFor('anthropic/claude-sonnet-5-5');
+  const ask = (text = 'You are Parley.') =>
+    eventsOf(stack, aRequest({ conversation: 'one', system: [{ text, isStable: true }] }));
+  server.script((_, count) => ({ text: 'Hello.', ...(count > 1 && { cacheMiss: 'system_changed' }) }));
+
+  await ask();
+  await ask('You are brief.');
+  expect(lines).toMatchObject([
+    [{ sessionId: 'one', reason: 'system_changed', changed: ['system'] }, 'model.cache-missed'],
+  ]);
+  expect(await open()).toEqual([]);
+
+  await ask('You are brief.');
+  await ask('You are brief.');
+  expect(lines).toHaveLength(3);
+  await until(async () => (await open()).length > 0, { what: 'a stored notice' });
+  const [notice] = await open();
+  if (notice === undefined) throw new Error('no notice');
+  expect(notice).toMatchObject({ kind: 'model-cache', subject: 'anthropic/claude-sonnet-5-5', count: 1 });
+  expect(alertText(noticesFor('en'), notice)).toMatch(
+    /^anthropic\/claude-sonnet-5-5 couldn’t reuse .*“system_changed”.*model\.cache-missed/,
+  );
+  await clock.wait(86_400_000, new AbortController().signal);
+  await ask('You are brief.');
+  await until(async () => (await open())[0]?.count === 2, { what: 'the next day’s event' });
 });

@@ -38,6 +38,7 @@ const gone: readonly AlertName[] = [
   { kind: 'model-key', subject: 'anthropic/claude-removed' },
   { kind: 'model-without-tools', subject: 'ollama/removed' },
   { kind: 'model-window', subject: 'ollama/removed' },
+  { kind: 'model-cache', subject: 'anthropic/claude-removed' },
   // The configuration now says that this model takes none.
   { kind: 'model-without-tools', subject: 'ollama/plain' },
   { kind: 'context-full', subject: 'clerk' },

@@ -35,3 +35,13 @@ it('counts the tools and their instructions for as long as the model is sent the
   expect(none).toBe(0);
   expect(await sizesOf(says('Hi.'))).toEqual([all, tools]);
 });
+
+it('asks for each turn of a session as a continuation of that session', async () => {
+  const { laneKey, say } = aConversation(store());
+  for (const text of ['hello', 'and again']) {
+    await say(text);
+    const model = scriptedModel(says('Hi.'));
+    const { run } = await playNext(store(), laneKey, { model });
+    expect(model.requests.map(({ conversation }) => conversation)).toEqual([run.sessionId]);
+  }
+});

@@ -1,6 +1,7 @@
 import type { CallSubject } from '#contracts/call-ledger.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type {
+  CacheMiss,
   LlmProvider,
   ModelAnswer,
   ModelEvent,
@@ -44,6 +45,7 @@ export type CallOutcome =
       readonly model: string;
       /** The model doesn't support tools and was asked without those of the request. */
       readonly withoutTools?: true;
+      readonly cacheMiss?: CacheMiss;
       /** The answer, unless it was streamed. */
       readonly text?: string;
     }

@@ -9,7 +9,7 @@ import { type Alert, type AlertKind, isAlertKind } from '#contracts/owner-alert.
 export type AlertName = Pick<Alert, 'kind' | 'subject'>;
 
 const standIn = 'context-full';
-const newerKinds = ['model-window', 'part-failing'] as const satisfies readonly AlertKind[];
+const newerKinds = ['model-window', 'model-cache', 'part-failing'] as const satisfies readonly AlertKind[];
 
 /** Returns the name under which an alert is stored. */
 export function storedName({ kind, subject }: AlertName): AlertName {

@@ -39,6 +39,7 @@ const topLevel = {
     'stop_sequences',
     'metadata',
     'service_tier',
+    'diagnostics',
   ],
 };
 

@@ -56,6 +56,7 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
   let nextReply = replier(repeatAfterMe);
   let connections = 0;
   const lists: string[] = [];
+  const answered = new Set<string | null>([null]);
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = newId('req');
@@ -65,11 +66,16 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
     try {
       checkHead(request, entry);
       const body = strictly(() => checkRequest(entry.body, String(request.headers['anthropic-beta'] ?? '')));
+      strictly(() => checkDiagnostics(body, answered));
       const prompt = countPrompt(body);
       entry.prompt = prompt;
       const reply = await strictly(() => nextReply(body));
       entry.status = 'status' in reply ? reply.status : 200;
-      const turns: Stage['answer'] = (turn) => answerOf(turn, { body, prompt, newId });
+      const turns: Stage['answer'] = (turn) => {
+        const made = answerOf(turn, { body, prompt, newId });
+        answered.add(made.id);
+        return made;
+      };
       await play(reply, { ...stage, isStreaming: body.stream === true, answer: turns });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -155,6 +161,12 @@ function listModels(request: IncomingMessage, response: ServerResponse, keys: re
   const list = { data: [{ type: 'model', id: 'claude-sonnet-5-5' }], has_more: true };
   response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json' });
   response.end(JSON.stringify(isKnown ? list : refusal));
+}
+
+/** Stricter than the platform, which only says that it doesn't know the answer. */
+function checkDiagnostics({ diagnostics }: WireBody, answered: ReadonlySet<string | null>): void {
+  const { previous_message_id: previous = null } = diagnostics ?? {};
+  if (!answered.has(previous)) throw new Refusal(`diagnostics.previous_message_id: ${previous} is unknown`);
 }
 
 function checkHead(request: IncomingMessage, entry: JournalEntry): void {

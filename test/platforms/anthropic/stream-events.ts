@@ -12,6 +12,7 @@ export type Answer = {
   readonly content: readonly AnswerBlock[];
   readonly stopReason: string;
   readonly usage: WireUsage;
+  readonly diagnostics: object | null;
 };
 
 export type AnswerBlock =
@@ -40,7 +41,14 @@ export function answerOf(
     content,
     stopReason: turn.stopReason ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
     usage: { ...request.prompt, output_tokens, ...turn.usage },
+    diagnostics: request.body.diagnostics ? diagnosticsOf(turn) : null,
   };
+}
+
+function diagnosticsOf({ cacheMiss }: Turn): object | null {
+  if (cacheMiss === undefined) return null;
+  const reason = { type: cacheMiss, cache_missed_input_tokens: 2_000 };
+  return { cache_miss_reason: cacheMiss === 'pending' ? null : reason };
 }
 
 function callBlock(call: ScriptedCall, newId: (prefix: string) => string): AnswerBlock {
@@ -87,6 +95,7 @@ function messageOf(answer: Answer, outputTokens: number) {
     role: 'assistant',
     model: answer.model,
     content: [],
+    diagnostics: answer.diagnostics,
     stop_reason: null,
     stop_sequence: null,
     usage: { ...answer.usage, output_tokens: outputTokens, service_tier: 'standard' },

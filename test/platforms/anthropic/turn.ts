@@ -15,6 +15,8 @@ export type Turn = {
   /** The delay before every chunk. */
   readonly chunkDelayMs?: number;
   readonly usage?: Partial<WireUsage>;
+  /** Why the prompt wasn't read from the cache; told only to a request that asks. `pending`: not known yet. */
+  readonly cacheMiss?: string;
   /** Waits at a gate: before the answer, or after this many chunks of the stream. */
   readonly hold?: { readonly gate: Gate; readonly afterChunks?: number };
   /** After its last event, the stream stays open until this gate is opened. */

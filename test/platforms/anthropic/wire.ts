@@ -11,6 +11,7 @@ export type WireBody = {
   readonly tool_choice?: { readonly type: string; readonly name?: string };
   readonly stop_sequences?: readonly string[];
   readonly metadata?: { readonly user_id?: string };
+  readonly diagnostics?: { readonly previous_message_id?: string | null } | null;
 };
 
 export type WireMessage = {

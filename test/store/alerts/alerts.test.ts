@@ -64,7 +64,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
   });
 
   it('of kinds that 0.2.0 lacks are stored under one that it ends by itself', async () => {
-    for (const kind of ['model-window', 'part-failing'] as const) {
+    for (const kind of ['model-window', 'model-cache', 'part-failing'] as const) {
       const alert = { kind, subject: unique('house/small') };
       expect([await raise(alert), await raise(alert)]).toEqual([true, false]);
       expect(await open().read(readStoredKinds, alert)).toEqual([{ kind: 'context-full' }]);

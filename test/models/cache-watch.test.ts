@@ -1,0 +1,134 @@
+/** Why Anthropic's own server couldn't read a prompt from its cache, and what Parley knows about it. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ModelEvent, ModelRequest } from '../../src/contracts/model.ts';
+import { createAnthropicProvider } from '../../src/models/anthropic.ts';
+import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { aRequest, aUserMessage, eventsOf, listTool } from './builders.ts';
+
+let server: AnthropicServer;
+beforeAll(async () => {
+  server = await startAnthropicServer();
+});
+afterAll(() => server.close());
+
+const model = 'claude-sonnet-5-5';
+const access = { model, apiKeys: ['test-key'] };
+/** Reaches the local server under the address of Anthropic's own. */
+const anOwnServer = () =>
+  createAnthropicProvider({
+    ...access,
+    fetch: (url, init) => fetch(String(url).replace('https://api.anthropic.com', server.url), init),
+  });
+const missIn = (events: readonly ModelEvent[]) => {
+  const end = events.at(-1);
+  return end?.type === 'complete' ? end.cacheMiss : end;
+};
+const askedFrom = (start: number) => server.requests.slice(start).map(({ body }) => body.diagnostics);
+
+const first = aRequest({
+  system: [{ text: 'You are Parley.', isStable: true }],
+  tools: [listTool],
+  conversation: 'one',
+});
+const said: ModelRequest['messages'] = [
+  ...first.messages,
+  { role: 'assistant', content: [{ type: 'text', text: 'Hello.' }] },
+];
+const next: ModelRequest = { ...first, messages: [...said, aUserMessage('and now?')] };
+
+describe('the cache of Anthropic’s own server', () => {
+  it('is asked about with the answer before, for each conversation', async () => {
+    server.script(() => ({ text: 'Hello.' }));
+    const [start, provider] = [server.requests.length, anOwnServer()];
+    for (const request of [first, { ...first, conversation: 'two' }, next]) await eventsOf(provider, request);
+    await eventsOf(provider, aRequest());
+    await provider.send(aRequest(), new AbortController().signal);
+    expect(askedFrom(start)).toEqual([
+      { previous_message_id: null },
+      { previous_message_id: null },
+      { previous_message_id: expect.stringMatching(/^msg_/) },
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('is not asked about at any other server', async () => {
+    server.script(() => ({ text: 'Hello.', cacheMiss: 'system_changed' }));
+    const start = server.requests.length;
+    const provider = createAnthropicProvider({ ...access, baseUrl: server.url });
+    expect([missIn(await eventsOf(provider, first)), missIn(await eventsOf(provider, next))]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(askedFrom(start)).toEqual([undefined, undefined]);
+  });
+
+  it('is no longer asked about where the question is refused', async () => {
+    server.script((_, count) =>
+      count === 1
+        ? { status: 400, message: 'diagnostics: Extra inputs are not permitted' }
+        : { text: 'Hello.' },
+    );
+    const [start, provider] = [server.requests.length, anOwnServer()];
+    for (const request of [first, next])
+      expect((await eventsOf(provider, request)).at(-1)).toMatchObject({ type: 'complete' });
+    expect(askedFrom(start)).toEqual([{ previous_message_id: null }, undefined, undefined]);
+  });
+
+  it.each<{ what: string; reason: string; old?: ModelRequest; now: ModelRequest; changed: string }>([
+    {
+      what: 'instructions',
+      reason: 'system_changed',
+      now: { ...next, system: [{ text: 'You are brief.', isStable: true }] },
+      changed: 'system',
+    },
+    { what: 'tools', reason: 'tools_changed', now: { ...next, tools: [] }, changed: 'tools' },
+    {
+      what: 'a shorter history',
+      reason: 'messages_changed',
+      old: next,
+      now: first,
+      changed: 'messages',
+    },
+    {
+      what: 'another history of the same length',
+      reason: 'messages_changed',
+      now: { ...next, messages: [aUserMessage('hullo'), ...next.messages.slice(1)] },
+      changed: 'messages',
+    },
+  ])('explains a miss by $what that Parley has changed', async ({ reason, old = first, now, changed }) => {
+    server.script((_, count) => (count === 1 ? { text: 'Hello.' } : { text: 'Yes.', cacheMiss: reason }));
+    const provider = anOwnServer();
+    expect(missIn(await eventsOf(provider, old))).toBeUndefined();
+    expect(missIn(await eventsOf(provider, now))).toEqual({ reason, changed: [changed] });
+  });
+
+  it.each(['model_changed', 'system_changed', 'tools_changed', 'messages_changed'])(
+    'gives the reason %s, which nothing explains if the next request only adds to the one before',
+    async (reason) => {
+      server.script(() => ({ text: 'Hello.', cacheMiss: reason }));
+      const provider = anOwnServer();
+      await eventsOf(provider, first);
+      const unexplained = { reason, changed: [], isUnexplained: true };
+      expect(missIn(await eventsOf(provider, next))).toEqual(unexplained);
+      expect(missIn(await eventsOf(provider, { ...first, conversation: 'another' }))).toBeUndefined();
+    },
+  );
+
+  it.each(['previous_message_not_found', 'unavailable', 'moon_changed'])(
+    'may give the reason %s, which is about no part of a request',
+    async (reason) => {
+      server.script(() => ({ text: 'Hello.', cacheMiss: reason }));
+      const provider = anOwnServer();
+      await eventsOf(provider, first);
+      expect(missIn(await eventsOf(provider, next))).toEqual({ reason, changed: [] });
+    },
+  );
+
+  it('may not know the reason yet', async () => {
+    server.script(() => ({ text: 'Hello.', cacheMiss: 'pending' }));
+    const provider = anOwnServer();
+    await eventsOf(provider, first);
+    expect(missIn(await eventsOf(provider, next))).toBeUndefined();
+  });
+});
