@@ -224,6 +224,7 @@ function wireEffects(
     },
     fetch: fetcher.fetch,
     changed: (laneKey) => {
+      active.arrived(laneKey);
       timelines.publish(laneKey, { kind: 'changed' });
       streams.publish(laneKey, () => [{ stream: 'queue', change: 'changed' }]);
     },
@@ -244,6 +245,7 @@ function wireEffects(
       case 'deliver':
         return void deliverer.deliver(event.conversationKey);
       case 'timeline':
+        if (event.event.kind === 'changed') active.arrived(event.laneKey);
         return timelines.hear(event.laneKey, event.event);
       case 'stream':
         return streams.hear(event.laneKey, event.event);

@@ -48,6 +48,11 @@ export class AssistantDraft {
     return this.#parts.length === 0;
   }
 
+  /** True until the model has written something other than its thinking. */
+  get isHidden(): boolean {
+    return this.#parts.every(({ type }) => type === 'reasoning');
+  }
+
   /** True once the answer has reached its limits; anything further is cut off. */
   get isFull(): boolean {
     return this.#length > maxLength || this.#parts.length > maxParts;

@@ -46,6 +46,12 @@ export type AgentLoopConfig = {
   readonly keepMarks?: (marks: readonly Mark[]) => Promise<void>;
   /** Messages that arrived for the active run; each is returned once. Throwing ends the run. */
   readonly getSteeringMessages: () => Promise<readonly AgentMessage[]>;
+  /**
+   * Calls `listener` whenever a message may have arrived, until the returned function is called. Before the model has
+   * said anything visible, the loop then takes such messages, gives up the call and asks again with them. If absent,
+   * they wait for the next boundary.
+   */
+  readonly onArrival?: (listener: () => void) => () => void;
   /** Called when the run would end; the messages it returns extend the run. */
   readonly getFollowUpMessages: () => Promise<readonly AgentMessage[]>;
   /** Called around each turn, in this order. */

@@ -3,11 +3,13 @@ import { noSections } from '#contracts/section.ts';
 import { faultText } from './fault-text.ts';
 import { watchIdle } from './idle-watch.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
-import { raceAbort } from './race-abort.ts';
+import { type RaceResult, raceAbort } from './race-abort.ts';
 import type { RunScope } from './run-scope.ts';
 
 export type StreamStep =
   | { readonly kind: 'event'; readonly event: ModelEvent }
+  /** A message may have arrived for the run; the next step waits for the same event. */
+  | { readonly kind: 'arrival' }
   /** The run was cut short; its scope knows why. */
   | { readonly kind: 'cut' };
 
@@ -15,6 +17,8 @@ export type StreamStep =
 export interface ModelStream {
   /** Never rejects: a stream that throws or just stops ends with an `error` event like any other. */
   next(): Promise<StreamStep>;
+  /** Like `next`, but doesn't sleep through an arrival. */
+  nextOrArrival(): Promise<StreamStep>;
   /** Stops the clock and releases the stream. Safe to repeat. */
   close(): void;
 }
@@ -31,16 +35,10 @@ export function openModelStream(
   const onScopeAbort = () => open.abort(scope.signal.reason);
   scope.signal.addEventListener('abort', onScopeAbort, { once: true });
   if (scope.signal.aborted) onScopeAbort();
-  const idle = watchIdle(
-    {
-      clock: config.clock,
-      idleMs: config.limits.modelIdleMs,
-      quietMs,
-      onIdle: () => scope.stop('idle'),
-      onQuiet: () => config.onQuiet?.(),
-    },
-    signal,
-  );
+  const { clock, onQuiet } = config;
+  const { modelIdleMs: idleMs } = config.limits;
+  const onIdle = () => scope.stop('idle');
+  const idle = watchIdle({ clock, idleMs, quietMs, onIdle, onQuiet: () => onQuiet?.() }, signal);
   let events: AsyncIterator<ModelEvent> | undefined;
   /** The announced wait before a retry doesn't count as silence. */
   let announcedWaitMs = 0;
@@ -52,27 +50,71 @@ export function openModelStream(
       return events.next();
     });
 
+  let step: Promise<RaceResult<IteratorResult<ModelEvent>>> | undefined;
+  const pending = () => {
+    if (step === undefined) idle.listen(announcedWaitMs);
+    step ??= raceAbort(advance, signal);
+    return step;
+  };
+  const arrivals = listenFor(config.onArrival);
+
+  const nextOrArrival = async (): Promise<StreamStep> => {
+    if (signal.aborted) return { kind: 'cut' };
+    await Promise.race([pending(), arrivals.next()]);
+    return arrivals.take() ? { kind: 'arrival' } : await next();
+  };
+
   const next = async (): Promise<StreamStep> => {
     if (signal.aborted) return { kind: 'cut' };
-    idle.listen(announcedWaitMs);
-    const step = await raceAbort(advance, signal);
+    const settled = await pending();
+    step = undefined;
     idle.heard();
-    if (step.kind === 'aborted') return { kind: 'cut' };
-    if (step.kind === 'failed') return failure(faultText(step.error));
-    if (step.value.done === true) return failure('the stream ended before it was complete');
-    const event = step.value.value;
-    announcedWaitMs = event.type === 'warning' ? event.waitMs : 0;
-    return { kind: 'event', event };
+    const found = stepOf(settled);
+    const event = found.kind === 'event' ? found.event : undefined;
+    announcedWaitMs = event?.type === 'warning' ? event.waitMs : 0;
+    return found;
   };
 
   const close = () => {
     scope.signal.removeEventListener('abort', onScopeAbort);
+    arrivals.close();
     // An explicit reason, because the default is an error whose stack nobody would read.
     open.abort('the stream is closed');
     // Not awaited: it lets the stream clean up, but a stream that ignores its signal would keep the run open.
     void letGo(events);
   };
-  return { next, close };
+  return { next, nextOrArrival, close };
+}
+
+function stepOf(settled: RaceResult<IteratorResult<ModelEvent>>): StreamStep {
+  if (settled.kind === 'aborted') return { kind: 'cut' };
+  if (settled.kind === 'failed') return failure(faultText(settled.error));
+  if (settled.value.done === true) return failure('the stream ended before it was complete');
+  return { kind: 'event', event: settled.value.value };
+}
+
+/** Remembers an arrival until it is taken. */
+function listenFor(onArrival: AgentLoopConfig['onArrival']) {
+  let hasArrived = false;
+  let tell: (() => void) | undefined;
+  const close = onArrival?.(() => {
+    hasArrived = true;
+    tell?.();
+  });
+  return {
+    next: async (): Promise<void> => {
+      if (hasArrived) return;
+      await new Promise<void>((resolve) => {
+        tell = resolve;
+      });
+    },
+    take: () => {
+      const isTaken = hasArrived;
+      hasArrived = false;
+      return isTaken;
+    },
+    close: () => close?.(),
+  };
 }
 
 function failure(detail: string): StreamStep {

@@ -36,6 +36,8 @@ export type ModelTurn = {
   readonly callIds: Set<string>;
   /** Returns the request to make instead of one that was rejected because of its messages, if there is one. */
   readonly recover?: (refused: RefusedRequest) => AsyncGenerator<AgentEvent, ModelRequest | undefined, void>;
+  /** Adds messages that arrived before the answer's first word, and returns the request that contains them. */
+  readonly join?: (messages: readonly AgentMessage[]) => AsyncGenerator<AgentEvent, ModelRequest, void>;
 };
 
 export type RefusedRequest = { readonly request: ModelRequest; readonly failure: ModelFailure };
@@ -43,6 +45,8 @@ export type RefusedRequest = { readonly request: ModelRequest; readonly failure:
 /** How often an answer that yielded nothing is requested again, and how often its request is rebuilt. */
 const maxAnew = 1;
 const maxRecoveries = { unsendable: 4, overflow: 1 };
+/** How many calls an answer gives up for messages that arrive before its first word. */
+const maxJoins = 3;
 
 export async function* streamAnswer(
   first: ModelRequest,
@@ -52,14 +56,21 @@ export async function* streamAnswer(
   const [id, createdAt] = [newId(), clock.now()];
   let cost: number | undefined;
   let anew = 0;
+  let joins = 0;
   const recoveries = { unsendable: 0, overflow: 0 };
   let draft = new AssistantDraft(id, createdAt, turn.callIds);
   yield { type: 'message_start', message: draft.snapshot() };
   for (let request = first; ; ) {
-    let ending = withFixedSize(yield* readAnswer(request, draft, turn), request);
+    let ending = withFixedSize(
+      yield* readAnswer(request, draft, { ...turn, mayJoin: joins < maxJoins }),
+      request,
+    );
     if (ending.spent !== undefined) cost = (cost ?? 0) + ending.spent.cost;
     let next: ModelRequest | undefined;
-    if (anew < maxAnew && cameToNothing(ending, draft, turn)) [next, anew] = [request, anew + 1];
+    if (ending.joined !== undefined) {
+      joins += 1;
+      next = yield* ending.joined;
+    } else if (anew < maxAnew && cameToNothing(ending, draft, turn)) [next, anew] = [request, anew + 1];
     else {
       next = yield* recoverFrom(ending, { request, draft, recoveries }, turn);
       if (next === undefined && turn.scope.signal.aborted) ending = endingOfCut(turn.scope.abortReason());
@@ -109,14 +120,21 @@ type Attempt = {
 async function* readAnswer(
   request: ModelRequest,
   draft: AssistantDraft,
-  turn: ModelTurn,
+  { mayJoin, ...turn }: ModelTurn & { readonly mayJoin: boolean },
 ): AsyncGenerator<AgentEvent, TurnEnd, void> {
   const stream = openModelStream(request, turn);
-  const { sections = noSections } = turn.config;
+  const { config, join } = turn;
+  const { sections = noSections } = config;
   try {
     for (;;) {
-      const step = await stream.next();
+      const isHidden = join !== undefined && mayJoin && draft.isHidden && config.isShown?.() === false;
+      const step = await (isHidden ? stream.nextOrArrival() : stream.next());
       if (step.kind === 'cut') return endingOfCut(turn.scope.abortReason());
+      if (step.kind === 'arrival') {
+        const messages = await config.getSteeringMessages();
+        if (messages.length > 0) return { finish: 'end_turn', joined: join?.(messages) };
+        continue;
+      }
       const ending = endingOf(step.event, turn.scope);
       if (step.event.type !== 'complete') {
         sections.run('model event', () => draft.write(step.event));
@@ -172,7 +190,8 @@ function cameToNothing(
   return isUnseen && failure.retry?.kind === 'later' && !draft.isUntouched;
 }
 
-function detailOf({ failure }: TurnEnd): string {
+function detailOf({ failure, joined }: TurnEnd): string {
+  if (joined !== undefined) return 'another message arrived before its first word';
   return failure === undefined ? 'the answer was empty' : `${failure.kind}: ${failure.detail}`;
 }
 
@@ -190,6 +209,8 @@ type TurnEnd = {
   readonly sources?: readonly Source[];
   readonly failure?: ModelFailure;
   readonly end?: RunEnd;
+  /** The call was given up for messages that arrived: adds them, and returns the next request. */
+  readonly joined?: ReturnType<NonNullable<ModelTurn['join']>> | undefined;
 };
 
 function endingOf(event: ModelEvent, scope: RunScope): TurnEnd | undefined {

@@ -50,7 +50,11 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   if (scope.signal.aborted) throw new AbortedError();
 
   const request = await requestOf(run, plan);
-  const answer = yield* streamAnswer(request, { ...run, recover: (failed) => recover(run, plan, failed) });
+  const answer = yield* streamAnswer(request, {
+    ...run,
+    recover: (failed) => recover(run, plan, failed),
+    ...(plan.turn < config.limits.turns && { join: (messages) => join(run, plan, messages) }),
+  });
   conversation.append(answer.message);
   if (answer.usage !== undefined) run.size.count(answer.usage);
   if (answer.end !== undefined) return yield* endBroken(run, answer, answer.end);
@@ -105,6 +109,16 @@ async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
     maxTokens,
     reasoning,
   };
+}
+
+/** Adds messages that arrived before the answer's first word, and returns the request that contains them. */
+async function* join(
+  run: Run,
+  plan: TurnPlan,
+  messages: readonly AgentMessage[],
+): AsyncGenerator<AgentEvent, ModelRequest, void> {
+  yield* inject(messages, run.conversation);
+  return await requestOf(run, plan);
 }
 
 /** Returns the request to make instead of one that was rejected because of its messages, if there is one. */

@@ -108,6 +108,9 @@ const groups = z
   })
   .prefault({});
 
+const steerRestart = (by: 'never' | 'before-first-token') =>
+  z.enum(['never', 'before-first-token']).default(by);
+
 const run = z
   .strictObject({
     timeoutMs: milliseconds(600_000, 1000).describe('Longest run, in ms.'),
@@ -123,6 +126,12 @@ const run = z
       .enum(['skip', 'finish'])
       .default('skip')
       .describe('Whether to skip or finish tool calls that haven’t started when a message is steered in.'),
+    steerRestart: z
+      .strictObject({ dm: steerRestart('before-first-token'), group: steerRestart('never') })
+      .prefault({})
+      .describe(
+        'Whether a message that arrives before the first word of an answer gives up that call, so that one answer covers both.',
+      ),
     steerDelivery: z
       .enum(['one-at-a-time', 'all'])
       .default('one-at-a-time')

@@ -13,7 +13,11 @@ const ordered = ['revoked', 'interrupt', 'reset'] as const;
  */
 export type StopReason = 'stop' | 'revoked' | 'interrupt' | 'reset' | 'lost' | 'handover';
 
-export type ActiveRun = RunFence & { stop(reason: StopReason): void };
+export type ActiveRun = RunFence & {
+  stop(reason: StopReason): void;
+  /** Called when a message may have arrived for the run. */
+  arrived?(): void;
+};
 
 /** The runs of this process. It renews their leases and passes cancels on to them. */
 export interface ActiveRuns {
@@ -24,6 +28,8 @@ export interface ActiveRuns {
   cancel(runId: string, reason: string): boolean;
   /** Reads the run's cancel flag now rather than at its next renewal, if the run is running here. */
   look(runId: string): void;
+  /** Tells the lane's run, if it is running here, that a message may have arrived for it. */
+  arrived(laneKey: string): void;
   /** Says whether a run of the lane is running here, even if its lease has just expired. */
   worksOn(laneKey: string): boolean;
   count(): number;
@@ -65,15 +71,12 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
     return run !== undefined;
   };
 
-  const attempt = async () => {
-    try {
-      await renew();
-    } catch (error) {
+  const attempt = () =>
+    renew().catch((error: unknown) => {
       log.warn({ error, runs: runs.size }, 'lease.renewal-failed');
       // After its lease has expired a run may have a successor, and further writes would be rejected.
       if (clock.now() - renewedAt > leaseMs) for (const run of runs.values()) run.stop('lost');
-    }
-  };
+    });
   const renewing = repeat({ everyMs: renewMs, clock, signal: closing.signal }, async () => {
     if (runs.size > 0) await attempt();
     else renewedAt = clock.now();
@@ -92,13 +95,20 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
     look: (runId) => {
       if (runs.has(runId)) void attempt();
     },
-    worksOn: (laneKey) => [...runs.values()].some((run) => run.laneKey === laneKey),
+    arrived: (laneKey) => {
+      for (const run of runsOf(runs, laneKey)) run.arrived?.();
+    },
+    worksOn: (laneKey) => runsOf(runs, laneKey).length > 0,
     count: () => runs.size,
     close: () => {
       closing.abort();
       return renewing;
     },
   };
+}
+
+function runsOf(runs: ReadonlyMap<string, ActiveRun>, laneKey: string): readonly ActiveRun[] {
+  return [...runs.values()].filter((run) => run.laneKey === laneKey);
 }
 
 type Rhythm = { readonly everyMs: number; readonly clock: Clock; readonly signal: AbortSignal };

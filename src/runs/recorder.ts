@@ -90,6 +90,8 @@ export class RunRecorder {
   readonly #tools: ToolTurns;
   #turn = 0;
   #savedAt: number | undefined;
+  /** The answer being written, once an image of it may be stored. */
+  #imageId: string | undefined;
   /** The answer that isn't on record yet. */
   #current: AgentMessage | undefined;
   #boundary: Boundary | undefined;
@@ -121,7 +123,7 @@ export class RunRecorder {
   async #poll(): Promise<void> {
     const { store } = this.#deps;
     if (!(await store.read(needsBoundary, this.#held))) return;
-    this.#reach(await store.write(takeSteers, this.#steeringAt()));
+    this.#reach(await store.write(takeSteers, { ...this.#steeringAt(), givenUp: this.#imageId }));
   }
 
   async handle(event: AgentEvent): Promise<void> {
@@ -177,11 +179,13 @@ export class RunRecorder {
     this.#savedAt ??= now;
     if (now - this.#savedAt < imageIntervalMs) return;
     this.#savedAt = now;
+    this.#imageId = message.id;
     store.writeAlong(saveImage, { ...this.#held, message: this.#imageOf(message) });
   }
 
   async #messageEnd(message: AgentMessage): Promise<void> {
     if (message.role !== 'assistant') return;
+    this.#imageId = undefined;
     const calls = toolCallsOf(message.parts);
     this.#current = calls.length === 0 ? message : undefined;
     if (calls.length === 0 || this.#deps.isHandingOver()) return;

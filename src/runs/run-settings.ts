@@ -6,6 +6,8 @@ export type RunSettings = {
   readonly limits: LoopLimits;
   readonly toolExecution: AgentLoopConfig['toolExecution'];
   readonly steerTail: AgentLoopConfig['steerTail'];
+  /** Whether a message that arrives before an answer's first word is answered with it, by kind of chat. */
+  readonly steerRestart: Config['run']['steerRestart'];
   /** How many of the waiting messages each boundary takes. */
   readonly steerDelivery: 'one-at-a-time' | 'all';
   readonly replyToMode: ReplyToMode;
@@ -29,12 +31,14 @@ export function runSettingsFrom({
     repeatedCalls,
     toolExecution,
     steerTail,
+    steerRestart,
     steerDelivery,
   } = run;
   return {
     limits: { runTimeoutMs, modelIdleMs, turns, repeatedCalls },
     toolExecution,
     steerTail,
+    steerRestart,
     steerDelivery,
     replyToMode: replies.replyToMode,
     suppressAcknowledgements: replies.ackSuppress,

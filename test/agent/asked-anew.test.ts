@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { textOf } from '#contracts/message.ts';
-import type { ModelEvent } from '#contracts/model.ts';
+import type { ModelEvent, ModelRequest } from '#contracts/model.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
 import { isEmptyAnswer } from '../../src/replies/reply-pipeline.ts';
-import { aConfig, aContext, userSays } from './support/builders.ts';
+import { aConfig, aContext, type ConfigChanges, liveInbox, userSays } from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
-import { endOf, only, play } from './support/run-loop.ts';
+import { endOf, noSignal, only, play } from './support/run-loop.ts';
 import { completes, type Play, says, scriptedModel, writesCall } from './support/scripted-model.ts';
 
 const thinks: readonly ModelEvent[] = [{ type: 'thinking_delta', thinking: 'hm', signature: 's' }];
@@ -86,5 +86,103 @@ describe('a model', () => {
     ['reaches its length limit', [...thinks, completes('max_tokens')]],
   ])('that %s is not either', async (_what, play) => {
     expect((await runWith(play, says('Hello.'))).asked).toBe(1);
+  });
+});
+
+describe('a message that arrives while the model is asked', () => {
+  /** The message arrives at the first call's event `at`; `said` is everything that the call would send. */
+  async function arriving(at: number, said: readonly ModelEvent[], changes: ConfigChanges = {}) {
+    const inbox = liveInbox();
+    let tell = () => {};
+    const first = async function* (_request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+      for (const [index, event] of [...said, completes('end_turn')].entries()) {
+        if (index === at) {
+          inbox.arrive(userSays('late', 'and this'));
+          tell();
+          // A model that is given up hears it; one that isn't goes on.
+          await new Promise((resolve) => {
+            setImmediate(resolve);
+            signal.addEventListener('abort', resolve, { once: true });
+          });
+        }
+        yield event;
+      }
+    };
+    const model = scriptedModel(first, says('Both.'));
+    const config = aConfig({
+      model,
+      isShown: () => false,
+      getSteeringMessages: inbox.poll,
+      onArrival: (listener) => {
+        tell = listener;
+        return () => {
+          tell = () => {};
+        };
+      },
+      ...changes,
+    });
+    const { events, messages } = await play(
+      agentLoop([userSays('u', 'hello')], aContext(), config, noSignal()),
+    );
+    expect(grammarErrors(events)).toEqual([]);
+    const asked = model.requests.map(({ messages: sent }) =>
+      sent.reduce((sum, { content }) => sum + content.length, 0),
+    );
+    return { asked, said: messages.map(({ role, parts }) => `${role}: ${textOf(parts)}`) };
+  }
+  const oneTurn = { runTimeoutMs: 60_000, modelIdleMs: 60_000, turns: 1, repeatedCalls: 3 };
+  const bothAnswered = ['user: hello', 'user: and this', 'assistant: Both.'];
+
+  it.each([
+    ['before anything came', 0, says('One.').slice(0, 3)],
+    ['between its thoughts', 1, [...thinks, ...thinks, ...says('One.').slice(0, 3)]],
+  ])('%s gives the call up, and one answer covers both', async (_when, at, said) => {
+    const { asked, said: heard } = await arriving(at, said);
+    expect(asked).toEqual([1, 2]);
+    expect(heard).toEqual(bothAnswered);
+  });
+
+  it.each([
+    ['behind its first word', 2, [...begins], {}],
+    ['when somebody has seen a preview', 1, [...thinks, ...begins], { isShown: () => true }],
+    ['in the last turn', 0, [...begins], { limits: oneTurn }],
+  ])('%s waits for the end of the answer', async (_when, at, said, changes) => {
+    const { said: heard } = await arriving(at, said, changes);
+    expect(heard.slice(0, 2)).toEqual(['user: hello', 'assistant: Once']);
+  });
+
+  it('and turns out to be for another run costs the call nothing', async () => {
+    const { asked, said } = await arriving(0, [...begins], { getSteeringMessages: async () => [] });
+    expect(asked).toEqual([1]);
+    expect(said).toEqual(['user: hello', 'assistant: Once']);
+  });
+
+  it('gives up three calls at most', async () => {
+    let count = 0;
+    let tell = () => {};
+    const model = scriptedModel(
+      ...Array.from(
+        { length: 5 },
+        () =>
+          async function* () {
+            tell();
+            await new Promise(setImmediate);
+            yield* says('Once.');
+          },
+      ),
+    );
+    const config = aConfig({
+      model,
+      isShown: () => false,
+      getSteeringMessages: async () => (count < 6 ? [userSays(`s${count++}`, 'more')] : []),
+      onArrival: (listener) => {
+        tell = listener;
+        return () => undefined;
+      },
+    });
+    const { messages } = await play(agentLoop([userSays('u', 'hello')], aContext(), config, noSignal()));
+    const roles = messages.map(({ role }) => role.charAt(0)).join('');
+    // One before the first call, three that give a call up, and the next is taken once the answer has ended.
+    expect(roles.slice(0, 7)).toBe('uuuuuau');
   });
 });

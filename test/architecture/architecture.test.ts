@@ -69,7 +69,7 @@ function brokenTree(): SourceTree {
       "const drive = ['warp', '/api/warp', '/warp/core', './warp.ts', speed === 'warp'];",
     ].join('\n'),
     'src/agent/long.ts': `export function long() {\n${'  void 0;\n'.repeat(60)}}\n`,
-    'src/agent/huge.ts': `${'export {};\n'.repeat(401)}`,
+    'src/agent/huge.ts': `${'export {};\n'.repeat(501)}`,
     'channels/teleport/index.ts': "import '../../src/store/row.ts';\nimport '../other/index.ts';\n",
     'channels/other/index.ts':
       "import 'node:fs';\nimport '#contracts/noun.ts';\nimport '#channel-kit/retry.ts';\n",
@@ -200,9 +200,9 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     [/contracts\/noun\.ts:2 exports Noun to other folders/],
   ],
   [
-    'no file is longer than 400 lines, no test longer than 600',
+    'no file is longer than 500 lines, no test longer than 700',
     rules.filesAreShort,
-    [/huge\.ts has 401 lines/],
+    [/huge\.ts has 501 lines/],
   ],
   ['no function is longer than 60 lines', rules.functionsAreShort, [/long\.ts:1 long has 62 lines/]],
   [

@@ -2,6 +2,7 @@
 import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { readStore } from './conservation.ts';
 import { shareGateway, type Talk } from './shared-gateway.ts';
 import { until } from './until.ts';
 
@@ -170,7 +171,7 @@ describe.concurrent('on Telegram', () => {
     const talk = aTalk();
     const { telegram, from, mark } = talk;
     const gate = createGate();
-    talk.script(() => ({ text: 'An answer.', hold: { gate } }));
+    talk.script((_body, count) => ({ text: `Answer ${count}.`, hold: { gate } }));
     const forward_origin = {
       type: 'channel',
       date: 1,
@@ -183,7 +184,17 @@ describe.concurrent('on Telegram', () => {
     await talk.untilHeard();
     gate.open();
     await talk.untilAtRest(2);
-    expect(talk.rows('runs', 'id')).toHaveLength(1);
+    const [run, ...others] = talk.rows('runs', 'id');
+    expect(others).toEqual([]);
+    // The call that was given up costs what it had read and written.
+    const calls = readStore(
+      talk.dataDir,
+      'select state, cost from modelCalls where runId = ? order by id',
+      run?.id,
+    );
+    expect(calls.map(({ state }) => state)).toEqual([...(isReading ? ['unknown'] : []), 'settled']);
+    for (const { cost } of calls) expect(cost).toBeLessThan(10_000);
+    expect(talk.said()).toEqual([`Answer ${talk.requests().length}.`]);
     expect(readLast(talk)).toContain(`What do you think about this, ${mark}?`);
     expect(readLast(talk)).toMatch(/forwarded from News>>>\nCheese prices doubled/);
   });

@@ -5,6 +5,25 @@ const formatter = 'test/replies/markdown-formatter.test.ts';
 
 export const loopMutants: readonly Mutant[] = [
   {
+    name: 'a call given up behind its first word',
+    invariant: 'what somebody may have seen is never written again',
+    edit: { in: 'AssistantDraft', find: "type === 'reasoning');", replace: "type !== 'finish');" },
+    test: {
+      file: 'test/agent/asked-anew.test.ts',
+      name: 'behind its first word waits for the end of the answer',
+    },
+  },
+  {
+    name: 'the image of a given-up answer stays',
+    invariant: 'an answer comes after the messages that it answers',
+    edit: {
+      in: 'steerAt',
+      find: 'rows.length > 0 && input.givenUp !== undefined',
+      replace: 'input.delivery === undefined',
+    },
+    test: { file: 'test/runs/message-image.test.ts', name: 'comes after it in the transcript' },
+  },
+  {
     name: 'parser without a deadline',
     invariant: 'a text that takes the parser too long is sent as it was written',
     edit: {

@@ -1,13 +1,15 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
+import { textOf } from '../../src/contracts/message.ts';
 import type { ModelEvent } from '../../src/contracts/model.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { saveImage } from '../../src/store/lanes/commit-turn.ts';
+import { readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
-import { playNext } from './run-builders.ts';
+import { playNext, someActiveRuns } from './run-builders.ts';
 
 /** Counts how often a message is stored while it streams, on a clock that the model advances. */
 async function imagesOf(
@@ -48,5 +50,30 @@ describeEachDatabase('a message that streams', (open) => {
       }
     });
     expect(await images).toBeGreaterThan(0);
+  });
+
+  it('is given up for one that arrives before its first word, and comes after it in the transcript', async () => {
+    let aheadMs = 0;
+    const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    const { laneKey, say } = aConversation(open());
+    await say('go');
+    const active = someActiveRuns(open(), 'boot-of-this-test');
+    const thinks = async function* (_request: unknown, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+      yield { type: 'thinking_delta', thinking: 'hm' };
+      aheadMs += 300;
+      yield { type: 'thinking_delta', thinking: ', well' };
+      await say('and this');
+      active.arrived(laneKey);
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    };
+    const model = scriptedModel(thinks, says('Both.'));
+    const { run } = await playNext(open(), laneKey, { model, over: { clock, active } });
+    await active.close();
+    const rows = await open().read(readTranscriptPage, { sessionId: run.sessionId, limit: 10 });
+    expect(rows.map(({ role, parts }) => [role, textOf(parts)])).toEqual([
+      ['user', 'go'],
+      ['user', 'and this'],
+      ['assistant', 'Both.'],
+    ]);
   });
 });

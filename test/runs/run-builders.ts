@@ -29,6 +29,7 @@ export const runSettings: RunDeps['settings'] = {
   limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
   toolExecution: 'auto',
   steerTail: 'skip',
+  steerRestart: { dm: 'before-first-token', group: 'never' },
   steerDelivery: 'one-at-a-time',
   replyToMode: 'off',
   suppressAcknowledgements: true,

@@ -10,7 +10,11 @@ import { aRoute } from '../store/builders.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 
-type Sending = { send(text: string, item?: Partial<NewItem>): Promise<void> };
+type Sending = {
+  send(text: string, item?: Partial<NewItem>): Promise<void>;
+  /** Tells the run that something may have arrived. */
+  arrive(): void;
+};
 
 type Playing = {
   /** Returns the model's turns, which can send something while they are written. */
@@ -51,6 +55,7 @@ describe('a run takes in what was sent', () => {
       send: async (text, item = {}) => {
         await say(text, { item });
       },
+      arrive: () => undefined,
     };
     await sending.send('begin');
     const run = await claimRun();
@@ -73,6 +78,7 @@ describe('a run takes in what was sent', () => {
       if (event.kind === 'tool' && event.state !== 'started') ends.push(`${event.name} ${event.state}`);
     };
     const deps = { ...runDeps(store, { active, model, tools }), publish };
+    sending.arrive = () => active.arrived(run.laneKey);
     const { delivery = 'one-at-a-time', steerTail = 'skip' } = playing;
     const settings = { ...deps.settings, steerDelivery: delivery, steerTail };
     const left = await executeRun({ ...deps, settings }, run, untilDone());

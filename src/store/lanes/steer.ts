@@ -6,7 +6,7 @@ import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { readRow } from '../base/row-by-key.ts';
+import { findRow, readRow } from '../base/row-by-key.ts';
 import type { RunsTable } from '../base/run-tables.ts';
 import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
@@ -17,7 +17,10 @@ import { type TextFraming, takeRows } from './take-rows.ts';
 /** How steers are framed and delivered. */
 export type SteerContext = { readonly framing: TextFraming; readonly delivery: SteerDelivery };
 
-/** Input that a run takes between two turns. */
+/** The id of an answer that is given up for the messages taken; its stored image, if there is one, goes. */
+export type GivenUp = { readonly givenUp?: string | undefined };
+
+/** Input that a run takes between two turns, or before the first word of an answer. */
 export type Boundary = {
   /** Messages that the run takes here, already in the transcript. */
   readonly steers: readonly AgentMessage[];
@@ -28,7 +31,7 @@ export type Boundary = {
  * A boundary of the active run: takes the messages sent meanwhile and reads the cancel flag. Throws `stale_epoch`. A
  * repeat takes nothing twice, since a taken row is no longer waiting.
  */
-export const takeSteers: StoreCommand<RunFence & SteerContext, Boundary> = {
+export const takeSteers: StoreCommand<RunFence & SteerContext & GivenUp, Boundary> = {
   name: 'takeSteers',
   run: async (tx, input) => steerAt(tx, await lockLaneAt(tx, input.laneKey, input.epoch), input),
 };
@@ -76,14 +79,33 @@ const atBoundary = prepared((db, of: QueryParams<{ laneKey: string; runId: strin
     .where('id', '=', of.runId),
 );
 
-export async function steerAt(tx: StepTx, lane: Lane, input: RunFence & SteerContext): Promise<Boundary> {
+export async function steerAt(
+  tx: StepTx,
+  lane: Lane,
+  input: RunFence & SteerContext & GivenUp,
+): Promise<Boundary> {
   const run = await readSteered(tx, input.runId);
   if (run.cancelReason !== undefined) return { steers: [], cancelReason: run.cancelReason };
   const { runId, framing, delivery } = input;
   const waiting = await readWaiting(tx, lane.key);
   const rows = chooseFor(lane, { run, waiting, delivery, now: tx.now });
+  if (rows.length > 0 && input.givenUp !== undefined) await dropImage(tx, input.givenUp);
   const steers = await takeRows(tx, { lane, runId, framing, rows, ...asSteers(lane) });
   return { steers, cancelReason: undefined };
+}
+
+/** Removes the unfinished image of an answer, which is written again behind the messages that it then answers. */
+async function dropImage(tx: Tx, id: string): Promise<void> {
+  const image = await findRow(tx, 'transcript', id, ['sessionId', 'position', 'isFinished']);
+  if (image?.isFinished !== 0) return;
+  await tx.db.deleteFrom('transcript').where('id', '=', id).execute();
+  // Unless a note has been appended meanwhile, its position is free again.
+  await tx.db
+    .updateTable('sessions')
+    .set((eb) => ({ messageCount: eb('messageCount', '-', 1) }))
+    .where('id', '=', image.sessionId)
+    .where('messageCount', '=', image.position)
+    .execute();
 }
 
 /** Returns the `takeRows` options for steers in the lane's mode. */

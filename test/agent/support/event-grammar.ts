@@ -19,6 +19,7 @@ class GrammarChecker {
   #isTurnOpen = false;
   #isResumed = false;
   #openMessage: AgentMessage | undefined;
+  #joined: AgentMessage | undefined;
   #answer: AgentMessage | undefined;
   #calls = new Map<string, Call>();
   #results: string[] = [];
@@ -84,7 +85,9 @@ class GrammarChecker {
   }
 
   #startMessage(message: AgentMessage) {
-    if (this.#openMessage) this.#fail('a message inside a message');
+    // Messages that join an answer before its first word are reported inside it.
+    if (this.#openMessage && message.role !== 'user') this.#fail('a message inside a message');
+    if (this.#openMessage?.role === 'assistant' && message.role === 'user') this.#joined = this.#openMessage;
     if (message.role === 'assistant' && finishReasonOf(message.parts)) this.#fail('finished at its start');
     if (message.role === 'assistant' && this.#answer) this.#fail('two answers in one turn');
     if (message.role === 'assistant' && !this.#isTurnOpen) this.#fail('an answer outside of a turn');
@@ -101,7 +104,8 @@ class GrammarChecker {
 
   #endMessage(message: AgentMessage) {
     if (this.#openMessage?.id !== message.id) this.#fail('the end of no open message');
-    this.#openMessage = undefined;
+    this.#openMessage = message.role === 'user' ? this.#joined : undefined;
+    this.#joined = undefined;
     this.#added.push(message.id);
     if (message.role === 'assistant') this.#answered(message);
     if (message.role === 'tool') this.#resulted(message);
