@@ -113,7 +113,15 @@ const toldWords: Readonly<Record<string, string>> = {
 function modelCallFact(call: ModelCallFacts): Fact {
   const purpose = call.purpose === 'turn' ? '' : ` (${call.purpose})`;
   const tools = call.isWithoutTools ? ", without tools, which it doesn't support" : '';
-  return { at: call.at, text: `model ${call.model}${purpose}: ${modelCallText(call)}${tools}` };
+  const text = `model ${call.model}${purpose}: ${modelCallText(call)}${tools}${missText(call)}`;
+  return { at: call.at, text };
+}
+
+function missText({ cacheMiss }: ModelCallFacts): string {
+  if (cacheMiss === undefined) return '';
+  const { reason, changed } = cacheMiss;
+  const cause = changed.length > 0 ? `Parley changed ${changed.join(', ')}` : 'Parley changed nothing';
+  return `; its server didn't use its cache (${reason}; ${cause})`;
 }
 
 function modelCallText({ state, cost, latencyMs, doubt, ...tokens }: ModelCallFacts): string {

@@ -1,5 +1,13 @@
 import { ParleyError } from './errors.ts';
-import type { BudgetScope, ModelAnswer, ModelInfo, ModelPurpose, ModelRequest, Usage } from './model.ts';
+import type {
+  BudgetScope,
+  CacheMiss,
+  ModelAnswer,
+  ModelInfo,
+  ModelPurpose,
+  ModelRequest,
+  Usage,
+} from './model.ts';
 
 /** The ledger of model calls: every attempt has its own row, opened before it is sent and closed once. */
 export interface CallLedger {
@@ -57,7 +65,7 @@ export type CallEnd =
   | { readonly state: 'void' };
 
 /** `withoutTools`: tools were requested, but the model was called without them, since it doesn't support any. */
-type RequestFacts = { readonly withoutTools?: true };
+type RequestFacts = { readonly withoutTools?: true; readonly cacheMiss?: CacheMiss };
 
 /** The budget has no room for the call, so it must not be sent. */
 export class BudgetSpentError extends ParleyError {

@@ -175,6 +175,8 @@ export type CacheMiss = {
   readonly reason: string;
   /** Parts that differ from those of the conversation's previous request, as they were sent. */
   readonly changed: readonly PromptPart[];
+  /** Hash of the parts as they were sent. */
+  readonly prefix: string;
   /** The reason names a part that was sent unchanged. */
   readonly isUnexplained?: true;
 };

@@ -43,6 +43,7 @@ export type AnswerHead = {
 /** Conversations whose last request is remembered; a forgotten one begins again. */
 const mostConversations = 1_000;
 const longestReason = 100;
+const prefixLength = 12;
 /** UTF-16 units. */
 const endLength = 200;
 
@@ -77,7 +78,9 @@ export class CacheWatch {
     ];
     const part = parts.get(reason);
     const isUnexplained = part !== undefined && !changed.includes(part);
-    return { reason, changed, ...(isUnexplained && { isUnexplained }) };
+    const { model, system, tools } = sent;
+    const prefix = sketchHash([model, system, tools, messagesBefore]).slice(0, prefixLength);
+    return { reason, changed, prefix, ...(isUnexplained && { isUnexplained }) };
   }
 }
 
@@ -91,8 +94,7 @@ function sentOf(
   let messagesBefore: string | undefined;
   for (const [index, { role, content }] of messages.entries()) {
     if (index === count) messagesBefore = digestOf(hash.copy());
-    hash.update(role);
-    update(hash, content);
+    hash.update(role + sketchOf(content));
   }
   const whole = digestOf(hash);
   if (count === messages.length) messagesBefore = whole;
@@ -100,21 +102,20 @@ function sentOf(
     id: head.id,
     // An alias may lead to another model without any change here.
     model: `${model} ${head.model}`,
-    system: digestOf(update(createHash('sha1'), system ?? '')),
-    tools: digestOf(update(createHash('sha1'), tools ?? '')),
+    system: sketchHash(system),
+    tools: sketchHash(tools),
     messages: { count: messages.length, hash: whole },
   };
   return { sent, messagesBefore };
 }
 
-/** Adds blocks without their cache marks, which move on with each request. */
-function update(hash: Hash, blocks: string | readonly object[]): Hash {
-  return hash.update(sketchOf(blocks));
+function sketchHash(value: unknown): string {
+  return digestOf(createHash('sha1').update(sketchOf(value)));
 }
 
 /**
- * Returns what tells a value from others. Of a long text its length and its ends are enough: all of a long history
- * would take several milliseconds.
+ * Returns what tells a value from others, without cache marks, which move on with each request. Of a long text its
+ * length and its ends are enough: all of a long history would take several milliseconds.
  */
 function sketchOf(value: unknown): string {
   if (typeof value === 'string') return `${value.length}:${endsOf(value)}`;

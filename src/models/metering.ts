@@ -1,6 +1,13 @@
 import { BudgetSpentError, type CallEnd, type CallLedger, type CallTicket } from '#contracts/call-ledger.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
+import type {
+  CacheMiss,
+  LlmProvider,
+  ModelAnswer,
+  ModelEvent,
+  ModelFailure,
+  ModelRequest,
+} from '#contracts/model.ts';
 import { neverSent } from './api-fault.ts';
 import { failureError, failureOfError } from './model-failure.ts';
 import { StreamedBytes } from './streamed-bytes.ts';
@@ -97,16 +104,17 @@ function corrected<Answer extends Pick<ModelAnswer, 'usage' | 'cost'>>(
 
 /** An answer whose tokens weren't counted costs its bound; their estimate still determines the context's size. */
 function endOfAnswer(
-  { usage, cost, model, isUncounted, withoutTools }: MeteredAnswer,
+  { usage, cost, model, isUncounted, withoutTools, cacheMiss }: MeteredAnswer,
   writtenBytes: number,
 ): CallEnd {
-  const answered = { usage, model, ...(withoutTools && { withoutTools }) };
+  const answered = { usage, model, ...(withoutTools && { withoutTools }), ...(cacheMiss && { cacheMiss }) };
   if (isUncounted) return { state: 'unknown', ...answered };
   return { state: 'settled', cost, writtenBytes, ...answered };
 }
 
 type MeteredAnswer = Pick<ModelAnswer, 'usage' | 'cost' | 'model' | 'isUncounted'> & {
   readonly withoutTools?: true;
+  readonly cacheMiss?: CacheMiss;
 };
 
 /** Returns the failure of a call that was never sent. If the store is unreachable, it is retried like a provider. */

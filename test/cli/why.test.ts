@@ -14,7 +14,9 @@ async function aFolder() {
     worker.accept(aMessage({ conversation, text: `what of ${secret}?`, messageId, eventKey }));
   await say('-100123', '45', 'message:45');
   const run = await worker.claimRun(aLane('-100123').key);
-  await worker.answer(run, 'nothing', { modelCalls: [counted(run, { cost: 1234, withoutTools: true })] });
+  const cacheMiss = { reason: 'system_changed', changed: ['system'], prefix: 'abc' } as const;
+  const modelCalls = [counted(run, { cost: 1234, withoutTools: true, cacheMiss })];
+  await worker.answer(run, 'nothing', { modelCalls });
   const parley = (...args: string[]) =>
     runParley(['why', ...args], { PARLEY_DATA_DIR: dataDir, ANTHROPIC_API_KEY: secret });
   return { say, parley, run };
@@ -32,7 +34,7 @@ it('tells the story of a message in order of time, and of its cost', { timeout: 
     `^${time}message 45 from test:ann \\(owner\\) entered lane main:bot:test:dm:-100123 as `,
     `^${time}message 45 was taken by run ${run.runId} as `,
     `^${time}run ${run.runId} began in lane `,
-    `^${time}model test-model: 120 tokens in, 30 out, \\$0\\.001234, 56 ms, without tools, which it doesn't support$`,
+    `^${time}model test-model: 120 tokens in, 30 out, \\$0\\.001234, 56 ms, without tools, which it doesn't support; its server didn't use its cache \\(system_changed; Parley changed system\\)$`,
     `^${time}run ${run.runId} ended normally$`,
     `^${time}reply ${run.runId}:1 to test/bot/-100123: to be sent at `,
     `^message 45 ended: answered`,

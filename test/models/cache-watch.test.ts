@@ -23,6 +23,7 @@ const missIn = (events: readonly ModelEvent[]) => {
   const end = events.at(-1);
   return end?.type === 'complete' ? end.cacheMiss : end;
 };
+const prefix = expect.stringMatching(/^[\w-]{12}$/);
 const askedFrom = (start: number) => server.requests.slice(start).map(({ body }) => body.diagnostics);
 
 const first = aRequest({
@@ -100,7 +101,7 @@ describe('the cache of Anthropic’s own server', () => {
     server.script((_, count) => (count === 1 ? { text: 'Hello.' } : { text: 'Yes.', cacheMiss: reason }));
     const provider = anOwnServer();
     expect(missIn(await eventsOf(provider, old))).toBeUndefined();
-    expect(missIn(await eventsOf(provider, now))).toEqual({ reason, changed: [changed] });
+    expect(missIn(await eventsOf(provider, now))).toEqual({ reason, changed: [changed], prefix });
   });
 
   it.each(['model_changed', 'system_changed', 'tools_changed', 'messages_changed'])(
@@ -109,7 +110,7 @@ describe('the cache of Anthropic’s own server', () => {
       server.script(() => ({ text: 'Hello.', cacheMiss: reason }));
       const provider = anOwnServer();
       await eventsOf(provider, first);
-      const unexplained = { reason, changed: [], isUnexplained: true };
+      const unexplained = { reason, changed: [], prefix, isUnexplained: true };
       expect(missIn(await eventsOf(provider, next))).toEqual(unexplained);
       expect(missIn(await eventsOf(provider, { ...first, conversation: 'another' }))).toBeUndefined();
     },
@@ -121,7 +122,7 @@ describe('the cache of Anthropic’s own server', () => {
       server.script(() => ({ text: 'Hello.', cacheMiss: reason }));
       const provider = anOwnServer();
       await eventsOf(provider, first);
-      expect(missIn(await eventsOf(provider, next))).toEqual({ reason, changed: [] });
+      expect(missIn(await eventsOf(provider, next))).toEqual({ reason, changed: [], prefix });
     },
   );
 

@@ -246,6 +246,16 @@ export const contextMutants: readonly Mutant[] = [
     test: { file: cacheWatch, name: 'gives the reason messages_changed' },
   },
   {
+    name: 'cache miss not kept',
+    invariant: 'why shows the reason of a cache miss',
+    edit: {
+      in: 'closeModelCalls',
+      find: 'JSON.stringify({ doubt, cacheMiss })',
+      replace: 'JSON.stringify({ doubt })',
+    },
+    test: { file: 'test/store/money/model-calls.test.ts', name: 'keeps why a call was not read' },
+  },
+  {
     name: 'compatible servers are asked about their cache',
     invariant: 'only Anthropic’s own server is asked for what others may refuse',
     edit: { in: 'isAnthropicServer', find: 'new URL(baseUrl).origin === anthropicHost', replace: 'true' },

@@ -1,4 +1,5 @@
 import type { CallRate } from '../../src/contracts/call-ledger.ts';
+import type { CacheMiss } from '../../src/contracts/model.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { callIdOf, type ModelCallEnd } from '../../src/store/money/model-calls.ts';
 
@@ -21,10 +22,18 @@ export function counted(
     readonly cacheReadTokens?: number;
     readonly latencyMs?: number;
     readonly withoutTools?: true;
+    readonly cacheMiss?: CacheMiss;
   } = {},
 ): ModelCallEnd {
-  const { cost = 100, model = 'test-model', cacheReadTokens = 0, latencyMs = 56, withoutTools } = over;
+  const {
+    cost = 100,
+    model = 'test-model',
+    cacheReadTokens = 0,
+    latencyMs = 56,
+    withoutTools,
+    cacheMiss,
+  } = over;
   const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens, cacheWriteTokens: 0 };
-  const told = withoutTools && { withoutTools };
+  const told = { ...(withoutTools && { withoutTools }), ...(cacheMiss && { cacheMiss }) };
   return { id: callIdOf(epoch, 1), latencyMs, end: { state: 'settled', usage, cost, model, ...told } };
 }

@@ -124,7 +124,9 @@ export async function closeModelCalls(
     const [model, counted] = [said?.model ?? null, said?.usage ?? noTokens];
     const withoutTools = said?.withoutTools ? 1 : 0;
     const closing = { id, runId, state: end.state, model, cost: price, latencyMs, withoutTools, now: tx.now };
-    const values = { ...closing, ...counted, doubt: doubt === undefined ? null : JSON.stringify({ doubt }) };
+    const cacheMiss = said?.cacheMiss;
+    const notes = doubt || cacheMiss ? JSON.stringify({ doubt, cacheMiss }) : null;
+    const values = { ...closing, ...counted, notes };
     const row = open.get(id);
     if (!open.delete(id) || row === undefined) continue;
     await closeRow.post(tx, values);
@@ -145,7 +147,7 @@ type CallEndRow = Usage & {
   latencyMs: number;
   withoutTools: number;
   /** Replaces the rate, which only an open call needs. */
-  doubt: string | null;
+  notes: string | null;
   now: number;
 };
 
@@ -162,7 +164,7 @@ const closeRow = prepared((db, of: QueryParams<CallEndRow>) =>
       cost: of.cost,
       latencyMs: of.latencyMs,
       withoutTools: of.withoutTools,
-      rate: eb.fn.coalesce(of.doubt, 'rate'),
+      rate: eb.fn.coalesce(of.notes, 'rate'),
       at: of.now,
     }))
     .where('runId', '=', of.runId)

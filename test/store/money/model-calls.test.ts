@@ -209,6 +209,16 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     }
   });
 
+  it('keeps why a call was not read from its provider’s cache, however it is charged', async () => {
+    const usage = { inputTokens: 400, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const cacheMiss = { reason: 'tools_changed', changed: ['tools'], prefix: 'abc' } as const;
+    const counted = { state: 'settled', cost: 1_800, model: rate.model, cacheMiss } as const;
+    expect(await chargeFor({ ...counted, usage })).toMatchObject({ state: 'settled', cacheMiss });
+    const absurd = { ...usage, inputTokens: 90_000 };
+    const told = await chargeFor({ ...counted, usage: absurd });
+    expect(told).toMatchObject({ state: 'unknown', doubt: 'miscounted', cacheMiss });
+  });
+
   it('charges every end of a run that broke off: unknown at what was held, void nothing', async () => {
     const { run } = await asked();
     await reserve(run, 2, 5_000);

@@ -1,4 +1,5 @@
 import { waitExpired } from '#contracts/message.ts';
+import type { CacheMiss } from '#contracts/model.ts';
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
 import { withoutNulls } from '../../base/without-nulls.ts';
@@ -86,13 +87,15 @@ async function readModelCalls(tx: Tx, runId: string) {
   return rows.map(({ withoutTools, rate, ...row }) => ({
     ...row,
     isWithoutTools: withoutTools === 1,
-    ...(row.state === 'unknown' && { doubt: doubtIn(rate) }),
+    ...notesIn(rate),
   }));
 }
 
-/** Returns why a call's count is in doubt; an open call's row has the rate there. */
-function doubtIn(rate: string | null): CallDoubt | undefined {
-  return rate === null ? undefined : (json.values(rate).doubt as CallDoubt | undefined);
+/** Returns why a call's count is in doubt and why its cache wasn't used; an open call's row has the rate there. */
+function notesIn(rate: string | null): { readonly doubt?: CallDoubt; readonly cacheMiss?: CacheMiss } {
+  if (rate === null) return {};
+  const { doubt, cacheMiss } = json.values(rate) as { doubt?: CallDoubt; cacheMiss?: CacheMiss };
+  return { ...(doubt && { doubt }), ...(cacheMiss && { cacheMiss }) };
 }
 
 function readSummaries(tx: Tx, { id, sessionId }: Row) {
