@@ -58,6 +58,8 @@ const discordInLongRuns = { channels: [], longChannels: ['discord'] } as const;
 const signalInLongRuns = { channels: [], longChannels: ['signal'] } as const;
 const inLongRuns = { channels: [], longChannels: ['telegram'] } as const;
 const telegramFirst = { channels: ['telegram'], longChannels: ['web', 'terminal'] } as const;
+/** No call is given up for a message that arrives before its first word. */
+const patient = { run: { steerRestart: { dm: 'never' } } } as const;
 const notices = noticesFor('en');
 /** Stands in for ⚠, which Telegram doesn't offer. */
 const telegramFailed = '😢';
@@ -234,6 +236,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     title: 'a second message behind the answer',
+    config: patient,
     kills: ['steered:1'],
     ...telegramFirst,
     questions: ['question-1', 'question-2'],
@@ -242,12 +245,21 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     title: 'a second message while a tool is called',
+    config: patient,
     kills: ['steered:1'],
     ...telegramFirst,
     questions: ['question-1', 'question-2'],
     expected: [answerTo('question-2')],
     effects: 1,
     prepare: () => steers((gate) => ({ toolCalls: [{ name: 'once' }], hold: { gate } })),
+  },
+  {
+    title: 'a second message before the first word',
+    kills: ['steered:1'],
+    ...telegramFirst,
+    questions: ['question-1', 'question-2'],
+    expected: [answerTo('question-2')],
+    prepare: () => steers((gate) => ({ text: answer, hold: { gate } })),
   },
   {
     title: '/stop',
@@ -346,6 +358,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     title: 'a second message behind the answer',
+    config: patient,
     kills: ['steered:1'],
     ...signalInLongRuns,
     questions: ['question-1', 'question-2'],
@@ -402,6 +415,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     title: 'a second message behind the answer',
+    config: patient,
     kills: ['steered:1'],
     ...discordInLongRuns,
     questions: ['question-1', 'question-2'],

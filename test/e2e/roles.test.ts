@@ -73,7 +73,9 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
     atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
     [effectsFile, goFile] = [join(folder, 'effects'), join(folder, 'go')];
     const env = { TEST_PLUGIN: loadable('slow-tool'), EFFECTS_FILE: effectsFile, GO_FILE: goFile };
-    const config = { channels: { telegram: { pollSeconds: 5 }, terminal: { enabled: false } } };
+    const channels = { telegram: { pollSeconds: 5 }, terminal: { enabled: false } };
+    // No call is given up for a message that arrives before its first word.
+    const config = { channels, run: { steerRestart: { dm: 'never' } } };
     fleet = await startThree({ env, config }, atEnd);
     workers = fleet.workers;
   });
