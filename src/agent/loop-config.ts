@@ -52,6 +52,8 @@ export type AgentLoopConfig = {
    * they wait for the next boundary.
    */
   readonly onArrival?: (listener: () => void) => () => void;
+  /** Messages for which a call is given up; default: those that `getSteeringMessages` returns. */
+  readonly getJoiningMessages?: () => Promise<readonly AgentMessage[]>;
   /** Called when the run would end; the messages it returns extend the run. */
   readonly getFollowUpMessages: () => Promise<readonly AgentMessage[]>;
   /** Called around each turn, in this order. */

@@ -131,7 +131,7 @@ async function* readAnswer(
       const step = await (isHidden ? stream.nextOrArrival() : stream.next());
       if (step.kind === 'cut') return endingOfCut(turn.scope.abortReason());
       if (step.kind === 'arrival') {
-        const messages = await config.getSteeringMessages();
+        const messages = await (config.getJoiningMessages ?? config.getSteeringMessages)();
         if (messages.length > 0) return { finish: 'end_turn', joined: join?.(messages) };
         continue;
       }

@@ -130,7 +130,7 @@ const run = z
       .strictObject({ dm: steerRestart('before-first-token'), group: steerRestart('never') })
       .prefault({})
       .describe(
-        'Whether a message that arrives before the first word of an answer gives up that call, so that one answer covers both.',
+        'Whether any message that arrives before the first word of an answer gives up that call, so that one answer covers both; a correction, or a forward behind its comment, always does.',
       ),
     steerDelivery: z
       .enum(['one-at-a-time', 'all'])

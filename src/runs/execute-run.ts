@@ -286,7 +286,10 @@ async function runLoop(
     onQuiet: () => recorder.tellQuiet(),
     keepMarks: (marks) => watch.ask(recorder.keepMarks(marks)),
     getSteeringMessages: () => watch.ask(recorder.steering()),
-    ...(settings.steerRestart[run.chatKind] === 'before-first-token' && { onArrival: arrivals.listen }),
+    onArrival: arrivals.listen,
+    ...(settings.steerRestart[run.chatKind] === 'never' && {
+      getJoiningMessages: () => watch.ask(recorder.steering('joined')),
+    }),
     // The last turn's commit has either closed the run or taken the messages that extend it, so there is nothing to
     // ask.
     getFollowUpMessages: async () => [],

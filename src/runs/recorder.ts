@@ -112,18 +112,19 @@ export class RunRecorder {
   }
 
   /** Returns messages that people sent meanwhile; they are already in the transcript. */
-  async steering(): Promise<readonly AgentMessage[]> {
+  async steering(delivery?: 'joined'): Promise<readonly AgentMessage[]> {
     if (this.#isOver) return [];
-    if (!this.#boundary) await this.#poll();
+    if (!this.#boundary) await this.#poll(delivery);
     const steers = this.#boundary?.steers ?? [];
     this.#boundary = undefined;
     return steers;
   }
 
-  async #poll(): Promise<void> {
+  async #poll(delivery?: 'joined'): Promise<void> {
     const { store } = this.#deps;
     if (!(await store.read(needsBoundary, this.#held))) return;
-    this.#reach(await store.write(takeSteers, { ...this.#steeringAt(), givenUp: this.#imageId }));
+    const at = { ...this.#steeringAt(), ...(delivery && { delivery }) };
+    this.#reach(await store.write(takeSteers, { ...at, givenUp: this.#imageId }));
   }
 
   async handle(event: AgentEvent): Promise<void> {

@@ -21,7 +21,7 @@ export const loopMutants: readonly Mutant[] = [
       find: 'rows.length > 0 && input.givenUp !== undefined',
       replace: 'input.delivery === undefined',
     },
-    test: { file: 'test/runs/message-image.test.ts', name: 'comes after it in the transcript' },
+    test: { file: 'test/runs/message-image.test.ts', name: 'is given up for any that arrives' },
   },
   {
     name: 'parser without a deadline',

@@ -4,12 +4,14 @@ import type { Clock } from '../../src/contracts/clock.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import type { ModelEvent } from '../../src/contracts/model.ts';
 import type { Store } from '../../src/store/base/command.ts';
+import { enqueueItems } from '../../src/store/intake/enqueue-items.ts';
 import { saveImage } from '../../src/store/lanes/commit-turn.ts';
 import { readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aConversation } from '../store/a-conversation.ts';
+import { anItem } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
-import { playNext, someActiveRuns } from './run-builders.ts';
+import { playNext, runSettings, someActiveRuns } from './run-builders.ts';
 
 /** Counts how often a message is stored while it streams, on a clock that the model advances. */
 async function imagesOf(
@@ -52,28 +54,46 @@ describeEachDatabase('a message that streams', (open) => {
     expect(await images).toBeGreaterThan(0);
   });
 
-  it('is given up for one that arrives before its first word, and comes after it in the transcript', async () => {
-    let aheadMs = 0;
-    const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
-    const { laneKey, say } = aConversation(open());
-    await say('go');
-    const active = someActiveRuns(open(), 'boot-of-this-test');
-    const thinks = async function* (_request: unknown, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-      yield { type: 'thinking_delta', thinking: 'hm' };
-      aheadMs += 300;
-      yield { type: 'thinking_delta', thinking: ', well' };
-      await say('and this');
-      active.arrived(laneKey);
-      await new Promise((resolve) => signal.addEventListener('abort', resolve));
-    };
-    const model = scriptedModel(thinks, says('Both.'));
-    const { run } = await playNext(open(), laneKey, { model, over: { clock, active } });
-    await active.close();
-    const rows = await open().read(readTranscriptPage, { sessionId: run.sessionId, limit: 10 });
-    expect(rows.map(({ role, parts }) => [role, textOf(parts)])).toEqual([
-      ['user', 'go'],
-      ['user', 'and this'],
-      ['assistant', 'Both.'],
-    ]);
-  });
+  it.each([
+    ['any', 'before-first-token', 'mode', ['user: go', 'user: and this', 'assistant: Both.']],
+    [
+      'one that belongs to what it has read',
+      'never',
+      'always',
+      ['user: go', 'user: and this', 'assistant: Both.'],
+    ],
+    [
+      'no other where that is off',
+      'never',
+      'mode',
+      ['user: go', 'assistant: One.', 'user: and this', 'assistant: Both.'],
+    ],
+  ] as const)(
+    'is given up for %s that arrives before its first word, and stored after it',
+    async (_, dm, reach, expected) => {
+      let aheadMs = 0;
+      const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+      const { lane, laneKey } = aConversation(open());
+      const put = (text: string, over = {}) =>
+        open().write(enqueueItems, { items: [{ lane, item: anItem(text, over) }] });
+      await put('go');
+      const active = someActiveRuns(open(), 'boot-of-this-test');
+      const thinks = async function* (_request: unknown, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+        yield { type: 'thinking_delta', thinking: 'hm' };
+        aheadMs += 300;
+        yield { type: 'thinking_delta', thinking: ', well' };
+        await put('and this', { reach });
+        active.arrived(laneKey);
+        // Asked for once more only if the call isn't given up.
+        yield { type: 'thinking_delta', thinking: '.' };
+        if (!signal.aborted) yield* says('One.');
+      };
+      const model = scriptedModel(thinks, says('Both.'));
+      const settings = { ...runSettings, steerRestart: { dm, group: dm } };
+      const { run } = await playNext(open(), laneKey, { model, over: { clock, active, settings } });
+      await active.close();
+      const rows = await open().read(readTranscriptPage, { sessionId: run.sessionId, limit: 10 });
+      expect(rows.map(({ role, parts }) => `${role}: ${textOf(parts)}`)).toEqual(expected);
+    },
+  );
 });

@@ -16,8 +16,11 @@ export type QueuedRow = {
   readonly reach: Reach;
 };
 
-/** How many waiting steers a boundary takes; `none` at the last turn that a run may have. */
-export type SteerDelivery = 'one-at-a-time' | 'all' | 'none';
+/**
+ * Which waiting messages a boundary takes: `joined` only those that belong to what the run has read, such as a forward
+ * behind its comment or a correction; `none` at the last turn that a run may have.
+ */
+export type SteerDelivery = 'one-at-a-time' | 'all' | 'joined' | 'none';
 
 /** The lane's next work: nothing, nothing yet, a command, or rows for a run. */
 export type Choice<Row> =
@@ -59,9 +62,9 @@ export function chooseSteers<Row extends QueuedRow>(
     row.authority === run.authority &&
     isSameTarget(row.target, run.target);
   if (run.delivery === 'none') return [];
-  // Such as a correction of a message that the run has read: it overtakes messages that wait for another run.
+  // They overtake messages that wait for another run.
   const always = rows.filter((row) => row.reach === 'always' && fits(row));
-  if (!isSteering(run.mode)) return always;
+  if (run.delivery === 'joined' || !isSteering(run.mode)) return always;
   const end = rows.findIndex((row) => !fits(row));
   const fitting = end === -1 ? rows : rows.slice(0, end);
   const head = fitting[0];

@@ -7,6 +7,7 @@ import { dropPolicies, type QueueMode, queueModes } from '../../../src/contracts
 import type { Store } from '../../../src/store/base/command.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
 import { cancelItem } from '../../../src/store/items/cancel-item.ts';
+import type { SteerDelivery } from '../../../src/store/items/choose-batch.ts';
 import { editItem } from '../../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../../src/store/items/promote-item.ts';
 import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
@@ -42,7 +43,12 @@ const boss = { ref: 'test:boss', people: [], mayChangeAny: true, mayPromoteOwn: 
 const who = fc.constantFrom<Who>('ann', 'bob');
 /** Undefined: the same message as before, for bugs that only several changes of one message reveal. */
 const nth = fc.option(fc.nat({ max: 30 }), { nil: undefined });
-const delivery = fc.constantFrom('one-at-a-time' as const, 'all' as const, 'none' as const);
+const delivery = fc.constantFrom(
+  'one-at-a-time' as const,
+  'all' as const,
+  'joined' as const,
+  'none' as const,
+);
 const worker = fc.constantFrom<Worker>('boot-a', 'boot-b');
 
 const step = fc.oneof(
@@ -239,7 +245,7 @@ function createPair(
     );
   };
 
-  const answer = async (order: 'one-at-a-time' | 'all' | 'none', mayKeepLane: boolean) => {
+  const answer = async (order: SteerDelivery, mayKeepLane: boolean) => {
     if (!run) return;
     const expected = model.answer(order, mayKeepLane);
     const answered = await workers[run.holder].answer(run, 'ok', { delivery: order, mayKeepLane });

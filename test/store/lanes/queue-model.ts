@@ -188,7 +188,8 @@ export class QueueModel {
   boundary(delivery: SteerDelivery): readonly Item[] {
     const { run, settings } = this;
     if (!run || run.cancel !== undefined || delivery === 'none') return [];
-    const fitting = settings.mode.startsWith('steer') ? this.#fitting(run.who) : [];
+    const isSteering = settings.mode.startsWith('steer') && delivery !== 'joined';
+    const fitting = isSteering ? this.#fitting(run.who) : [];
     const late = this.waiting().filter((item) => item.kind === 'correction' && item.who === run.who);
     const all = [...new Set([...fitting, ...late])];
     const steers = fitting.length > 0 && delivery === 'one-at-a-time' ? fitting.slice(0, 1) : all;
