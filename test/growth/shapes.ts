@@ -90,6 +90,7 @@ export const knownShapes: readonly Shape[] = [
     { prefix: '', unit: '<tool', closing: '>', suffix: '' },
     { prefix: '', unit: ' ', closing: '', suffix: 'x' },
     { prefix: '', unit: '\u009d', closing: '', suffix: '\n' },
+    { prefix: '</think>a', unit: '\r\n', closing: '', suffix: 'b' },
   );
 
 export function textOf({ prefix, unit, closing, suffix }: Shape, length: number): string {

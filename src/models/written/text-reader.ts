@@ -362,14 +362,19 @@ export class TextReader {
   }
 
   #say(text: string): void {
+    this.#code.follow(text);
     const rest = this.#hasSaid || !this.#hasMarks ? text : text.trimStart();
+    if (this.#gap !== '' && rest.trim() === '') {
+      // Not read again with each further line break.
+      this.#gap += rest;
+      return;
+    }
     const written = this.#gap + rest;
     const said = written.trimEnd().length;
     const lineEnd = written.indexOf('\n', said);
     const length = lineEnd === -1 ? written.length : lineEnd;
     this.#gap = written.slice(length);
     this.#sayNow(written.slice(0, length));
-    this.#code.follow(text);
   }
 
   #sayNow(text: string): void {
