@@ -5,63 +5,11 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { shareOf, turn } from '../support/turn.ts';
-import { accessMutants } from './access-mutants.ts';
-import { accountMutants } from './account-mutants.ts';
-import { backupMutants } from './backup-mutants.ts';
-import { childMutants } from './child-mutants.ts';
-import { contextMutants } from './context-mutants.ts';
-import { discordMutants } from './discord-mutants.ts';
-import { entranceMutants } from './entrance-mutants.ts';
-import { itemMutants } from './item-mutants.ts';
-import { linkMutants } from './link-mutants.ts';
-import { lockMutants } from './lock-mutants.ts';
-import { loopMutants } from './loop-mutants.ts';
-import { messageMutants } from './message-mutants.ts';
-import { modeMutants } from './mode-mutants.ts';
-import { moneyMutants } from './money-mutants.ts';
-import { mutants as coreMutants, type Edit, type Mutant } from './mutants.ts';
+import { type Mutant, readMutants } from './mutants.ts';
 import { createMutator } from './mutator.ts';
-import { outcomeMutants } from './outcome-mutants.ts';
-import { parkedMutants } from './parked-mutants.ts';
-import { proofMutants } from './proof-mutants.ts';
-import { remoteMutants } from './remote-mutants.ts';
-import { roleMutants } from './role-mutants.ts';
-import { signalMutants } from './signal-mutants.ts';
-import { subagentMutants } from './subagent-mutants.ts';
-import { telegramMutants } from './telegram-mutants.ts';
-import { threatMutants } from './threat-mutants.ts';
-import { toolPathMutants } from './tool-path-mutants.ts';
-import { waitMutants } from './wait-mutants.ts';
 import { copyWorkTree } from './work-tree.ts';
 
-const mutants = [
-  ...coreMutants,
-  ...accessMutants,
-  ...accountMutants,
-  ...linkMutants,
-  ...lockMutants,
-  ...itemMutants,
-  ...entranceMutants,
-  ...modeMutants,
-  ...outcomeMutants,
-  ...parkedMutants,
-  ...childMutants,
-  ...backupMutants,
-  ...moneyMutants,
-  ...contextMutants,
-  ...discordMutants,
-  ...remoteMutants,
-  ...roleMutants,
-  ...signalMutants,
-  ...telegramMutants,
-  ...proofMutants,
-  ...waitMutants,
-  ...loopMutants,
-  ...threatMutants,
-  ...toolPathMutants,
-  ...messageMutants,
-  ...subagentMutants,
-];
+const mutants = await readMutants(import.meta.dirname);
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
 const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSample), 12).filter(
@@ -77,7 +25,7 @@ describe('a broken variant', () => {
     const mutate = await createMutator(fileURLToPath(new URL('../..', import.meta.url)));
     const misfits = mutants.flatMap((mutant) => {
       try {
-        mutate(editsOf(mutant));
+        mutate(mutant.edits);
         return [];
       } catch (error) {
         return [`${mutant.name}: ${error instanceof Error ? error.message : error}`];
@@ -100,20 +48,16 @@ describe('a broken variant', () => {
   it.concurrent.each(chosen)('is noticed: $name', { timeout: 600_000 }, (mutant) =>
     inTurn(async () => {
       const verdict = await judge(mutant);
-      expect(verdict.failed, `${mutant.invariant}\n${verdict.output}`).toBeGreaterThan(0);
+      expect(verdict.failed, `${mutant.test.name}\n${verdict.output}`).toBeGreaterThan(0);
     }),
   );
 });
 
 async function judge(mutant: Mutant) {
-  const { test, needsPostgres = false } = mutant;
+  const { test, needsPostgres } = mutant;
   await using tree = await copyWorkTree({ withPostgres: needsPostgres });
-  await tree.edit(editsOf(mutant));
+  await tree.edit(mutant.edits);
   return await tree.test({ files: [test.file], names: [test.name] });
-}
-
-function editsOf({ edit, also = [] }: Mutant): readonly Edit[] {
-  return [edit, ...also];
 }
 
 /** Lets `slots` tasks work at the same time: each runs tests in its own process, which wants a core. */

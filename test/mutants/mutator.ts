@@ -1,22 +1,20 @@
-/**
- * Applies an edit where its pattern matches the syntax: token by token, inside one top-level declaration. Layout,
- * comments, trailing commas and the declaration's file make no difference.
- */
+/** Applies an edit where its words match the syntax: token by token, inside one top-level declaration. */
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import jsTokens from 'js-tokens';
 import { parseSync } from 'rolldown/utils';
 import type { Edit } from './mutants.ts';
 
-/** Returns the text of each file that the edits change. Throws if one of them matches nowhere, or in two places. */
+/** Returns the text of each file that the edits change. Throws if one of them matches nowhere, or in several places. */
 export type Mutator = (edits: readonly Edit[]) => ReadonlyMap<string, string>;
 
 type Token = { readonly value: string; readonly start: number; readonly end: number };
+/** What is replaced, from `start` to `end` in the text of its file. */
 type Place = {
   readonly file: string;
   readonly start: number;
   readonly end: number;
-  readonly bound: Bindings;
+  readonly replacement: string;
 };
 type Bindings = ReadonlyMap<string, string>;
 type Statement = ReturnType<typeof parseSync>['program']['body'][number];
@@ -50,7 +48,7 @@ export async function createMutator(root: string): Promise<Mutator> {
       const [place] = places;
       if (place === undefined || places.length > 1) throw new Error(tellMisfit(edit, places));
       const text = changed.get(place.file) ?? sources.get(place.file) ?? '';
-      changed.set(place.file, text.slice(0, place.start) + fill(edit, place) + text.slice(place.end));
+      changed.set(place.file, text.slice(0, place.start) + place.replacement + text.slice(place.end));
     }
     for (const [file, text] of changed) {
       const [error] = parseSync(file, text, { lang: 'ts' }).errors;
@@ -63,21 +61,60 @@ export async function createMutator(root: string): Promise<Mutator> {
 function tellMisfit(edit: Edit, places: readonly Place[]): string {
   const where =
     places.length === 0 ? 'matches nothing' : `matches in ${places.map(({ file }) => file).join()}`;
-  return `${edit.in}: ${where}, it has to match once: ${edit.find}`;
+  return `${edit.in}: ${where}, it has to match once: ${edit.change}`;
 }
 
-function fill({ replace }: Edit, { bound }: Place): string {
-  return replace.replace(/\${1,2}[A-Z]+/g, (name) => bound.get(name) ?? name);
-}
-
-function findPlaces({ file, text, start, end }: Declaration, edit: Edit): readonly Place[] {
-  const pattern = tokenize(edit.find);
-  const tokens = tokenize(text.slice(start, end), start);
-  return tokens.flatMap((first, index) => {
-    const match = matchAt(index, pattern, { text, tokens, bound: new Map() });
-    const last = match && tokens[match.end - 1];
-    return last ? [{ file, start: first.start, end: last.end, bound: match.bound }] : [];
+function findPlaces(declaration: Declaration, { change }: Edit): readonly Place[] {
+  const start = /^omit (.+)$/.exec(change)?.[1];
+  if (start !== undefined) {
+    return matchesOf(start, declaration).flatMap((match) => findOmitted(declaration, match.start) ?? []);
+  }
+  const [find = '', replace = ''] = change.split(/ →(?: |$)/);
+  return matchesOf(find, declaration).map(({ bound, ...range }) => {
+    const replacement = replace.replace(/\${1,2}[A-Z]+/g, (name) => bound.get(name) ?? name);
+    return { ...range, file: declaration.file, replacement };
   });
+}
+
+/** Returns the longest part that starts at `start` and that the code can do without. */
+function findOmitted({ file, text, end }: Declaration, start: number): Place | undefined {
+  const startOf = (part: Part) =>
+    part.start + (/^(?:\s|\/\/.*\n)*/.exec(text.slice(part.start))?.[0].length ?? 0);
+  const parts = partsOf(parseSync(file, text, { lang: 'ts' }).program);
+  const longest = parts
+    .filter((part) => part.end <= end && startOf(part) === start)
+    .sort((one, other) => other.end - one.end)[0];
+  if (longest === undefined) return undefined;
+  const [before, after] = longest.isListed
+    ? [/,\s*$/.exec(text.slice(0, start)), /^\s*,/.exec(text.slice(longest.end))]
+    : [];
+  if (after) return { file, start, end: longest.end + after[0].length, replacement: '' };
+  return { file, start: start - (before?.[0].length ?? 0), end: longest.end, replacement: '' };
+}
+
+type Part = { readonly start: number; readonly end: number; readonly isListed: boolean };
+type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<
+  Record<string, unknown>
+>;
+
+/** Returns statements, links of chains, right operands and members of lists, at every depth. */
+function partsOf(value: unknown): readonly Part[] {
+  if (Array.isArray(value)) return value.flatMap(partsOf);
+  if (!isNode(value)) return [];
+  const inside = Object.values(value).flatMap(partsOf);
+  const { type, start, end, callee, left, right } = value;
+  const lists = ['elements', 'properties', 'arguments', 'members', 'params', 'body'];
+  const listed = lists.flatMap((name) => (Array.isArray(value[name]) ? value[name] : [])).filter(isNode);
+  const parts = listed.map((member) => ({ start: member.start, end: member.end, isListed: true }));
+  if (/Statement$|^VariableDeclaration$/.test(type)) parts.push({ start, end, isListed: false });
+  if (type === 'CallExpression' && isNode(callee) && isNode(callee.object))
+    parts.push({ start: callee.object.end, end, isListed: false });
+  if (isNode(left) && isNode(right)) parts.push({ start: left.end, end: right.end, isListed: false });
+  return [...parts, ...inside];
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
 }
 
 function declarationsOf(file: string, text: string): readonly Declaration[] {
@@ -92,6 +129,17 @@ function namesOf(statement: Statement): readonly string[] {
   if (declared?.type === 'VariableDeclaration')
     return declared.declarations.flatMap(({ id }) => (id.type === 'Identifier' ? [id.name] : []));
   return declared && 'id' in declared && declared.id?.type === 'Identifier' ? [declared.id.name] : [];
+}
+
+/** Returns where the words match in the declaration. */
+function matchesOf(words: string, { text, start, end }: Declaration) {
+  const pattern = tokenize(words);
+  const tokens = tokenize(text.slice(start, end), start);
+  return tokens.flatMap((first, index) => {
+    const match = matchAt(index, pattern, { text, tokens, bound: new Map() });
+    const last = match && tokens[match.end - 1];
+    return last ? [{ start: first.start, end: last.end, bound: match.bound }] : [];
+  });
 }
 
 /** Splits the code into tokens, including text inside templates, such as SQL. */
