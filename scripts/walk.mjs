@@ -63,7 +63,8 @@ function callsIn(counts) {
       if (!/^(?:src|channels|plugins)\//.test(path)) continue;
       for (const { functionName: name, ranges } of functions) {
         const [{ count, startOffset }] = ranges;
-        if (name !== '' && count > 0) calls.set(`${thread} ${path} ${startOffset}`, { thread, path, name, count });
+        if (name !== '' && count > 0)
+          calls.set(`${thread} ${path} ${startOffset}`, { thread, path, name, count });
       }
     }
   }
@@ -85,6 +86,9 @@ function report(counts, idle) {
     for (const [path, { threads, names }] of members)
       console.log(`  ${path.slice(stage.length + 1)}  [${[...threads].join(', ')}]  ${[...names].join(' ')}`);
   }
-  const lines = [...files.keys()].reduce((sum, path) => sum + readFileSync(join(root, path), 'utf8').split('\n').length - 1, 0);
+  const lines = [...files.keys()].reduce(
+    (sum, path) => sum + readFileSync(join(root, path), 'utf8').split('\n').length - 1,
+    0,
+  );
   console.log(`\n${files.size} files of ${lines} lines`);
 }
