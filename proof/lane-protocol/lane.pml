@@ -478,6 +478,14 @@ end:
   /* readHistory: no read checks the epoch. */
   :: d_step { at[s] == READS -> from[s] = readFrom; upTo[s] = last; at[s] = BOUNDARY }
 
+  /* takeSteers before the first word: the call is given up for what has arrived. */
+  :: atomic { at[s] == THINKS && call == NONE && may_write(s) && !cancel && head_is_due ->
+       if
+       :: pick = 1
+       :: pick = MESSAGES
+       fi;
+       d_step { assert(in_turn(s)); take(pick, mine[s]); upTo[s] = last; pick = 0 } }
+
   /* takeSteers */
   :: d_step { at[s] == BOUNDARY && !may_write(s) -> rest(s) }
   :: atomic { at[s] == BOUNDARY && may_write(s) -> choose_rows();
