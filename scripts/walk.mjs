@@ -28,7 +28,7 @@ try {
   await takeCounts(gateway, 1);
   await setTimeout(idleMs);
   const idle = await takeCounts(gateway, 2);
-  await converse(gateway, 'What is the way of a message?');
+  await converse(gateway, 'How does a message travel?');
   report(await takeCounts(gateway, 3), callsIn(idle));
 } finally {
   for (const end of ends.reverse()) await end();

@@ -67,9 +67,9 @@ export async function* streamAnswer(
     );
     if (ending.spent !== undefined) cost = (cost ?? 0) + ending.spent.cost;
     let next: ModelRequest | undefined;
-    if (ending.joined !== undefined) {
+    if (ending.joined !== undefined && turn.join !== undefined) {
       joins += 1;
-      next = yield* ending.joined;
+      next = yield* turn.join(ending.joined);
     } else if (anew < maxAnew && cameToNothing(ending, draft, turn)) [next, anew] = [request, anew + 1];
     else {
       next = yield* recoverFrom(ending, { request, draft, recoveries }, turn);
@@ -132,7 +132,7 @@ async function* readAnswer(
       if (step.kind === 'cut') return endingOfCut(turn.scope.abortReason());
       if (step.kind === 'arrival') {
         const messages = await (config.getJoiningMessages ?? config.getSteeringMessages)();
-        if (messages.length > 0) return { finish: 'end_turn', joined: join?.(messages) };
+        if (messages.length > 0) return { finish: 'end_turn', joined: messages };
         continue;
       }
       const ending = endingOf(step.event, turn.scope);
@@ -209,8 +209,8 @@ type TurnEnd = {
   readonly sources?: readonly Source[];
   readonly failure?: ModelFailure;
   readonly end?: RunEnd;
-  /** The call was given up for messages that arrived: adds them, and returns the next request. */
-  readonly joined?: ReturnType<NonNullable<ModelTurn['join']>> | undefined;
+  /** Messages for which the call was given up; nothing has taken them in yet. */
+  readonly joined?: readonly AgentMessage[];
 };
 
 function endingOf(event: ModelEvent, scope: RunScope): TurnEnd | undefined {

@@ -12,7 +12,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   signin: ['signin'],
   doctor: ['doctor', 'doctor --fix'],
   agent: [
-    'agent --message "What is open today?" --wait',
+    'agent --message "What is due today?" --wait',
     'agent --agent research --key monday --message "Summarize the week"',
   ],
   'agent init': ['agent init', 'agent init --agent research'],

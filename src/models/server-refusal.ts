@@ -88,6 +88,9 @@ async function startOf({ body }: Response): Promise<string> {
   return Buffer.concat(read).toString().slice(0, longestRefusal);
 }
 
+/** How far the beginning of a page is looked for behind blanks, bytes. */
+const maxBeginning = 1_000;
+
 /** Recognizes a page by its beginning, whatever its content type. */
 async function refusingPages(answer: Response, url: string): Promise<Response> {
   const { status, headers, body } = answer;
@@ -95,11 +98,13 @@ async function refusingPages(answer: Response, url: string): Promise<Response> {
   const pieces = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let begun = '';
-  while (begun === '') {
+  let length = 0;
+  while (begun === '' && length < maxBeginning) {
     const { done, value } = await pieces.next();
     if (done === true) break;
     first.push(value);
-    begun = Buffer.concat(first).toString('utf8', 0, 1_000).trimStart();
+    length += value.length;
+    begun = Buffer.concat(first).toString('utf8', 0, maxBeginning).trimStart();
   }
   const rest = restOf(first, pieces);
   if (!/^(?:\uFEFF)?<(?:!|html|head|body|\?xml)/i.test(begun)) return withBody(answer, rest);

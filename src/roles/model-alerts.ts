@@ -20,8 +20,9 @@ type KeyProblem = {
 
 /**
  * Alerts the owner while a provider rejects a key or its account, while an allowance is used up for longer than a call
- * waits, while another program answers at the provider's address, and while a model is denied or unknown. An answer from another model or with another key, such as a fallback, doesn't end
- * these alerts. Only changes are stored; if the store fails, the next call tries again.
+ * waits, while another program answers at the provider's address, and while a model is denied or unknown. An answer from
+ * another model or with another key, such as a fallback, doesn't end these alerts. Only changes are stored; if the store
+ * fails, the next call tries again.
  */
 export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): {
   readonly observer: CallObserver;

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
@@ -13,11 +14,7 @@ const ordered = ['revoked', 'interrupt', 'reset'] as const;
  */
 export type StopReason = 'stop' | 'revoked' | 'interrupt' | 'reset' | 'lost' | 'handover';
 
-export type ActiveRun = RunFence & {
-  stop(reason: StopReason): void;
-  /** Called when a message may have arrived for the run. */
-  arrived?(): void;
-};
+export type ActiveRun = RunFence & { stop(reason: StopReason): void };
 
 /** The runs of this process. It renews their leases and passes cancels on to them. */
 export interface ActiveRuns {
@@ -28,7 +25,9 @@ export interface ActiveRuns {
   cancel(runId: string, reason: string): boolean;
   /** Reads the run's cancel flag now rather than at its next renewal, if the run is running here. */
   look(runId: string): void;
-  /** Tells the lane's run, if it is running here, that a message may have arrived for it. */
+  /** Calls the listener when a message may have arrived in the lane, until the returned function is called. */
+  onArrival(laneKey: string, listener: () => void): () => void;
+  /** Calls the lane's listeners. */
   arrived(laneKey: string): void;
   /** Says whether a run of the lane is running here, even if its lease has just expired. */
   worksOn(laneKey: string): boolean;
@@ -50,6 +49,8 @@ export type ActiveRunsDeps = {
 export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
   const { store, holder, clock, log, leaseMs, renewMs } = deps;
   const runs = new Map<string, ActiveRun>();
+  /** Names its events by lane, all of which begin with an agent's name: none is `error`. */
+  const arrivals = new EventEmitter();
   const closing = new AbortController();
   /** When the leases were last known to be held here, by this process's own clock. */
   let renewedAt = clock.now();
@@ -95,10 +96,9 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
     look: (runId) => {
       if (runs.has(runId)) void attempt();
     },
-    arrived: (laneKey) => {
-      for (const run of runsOf(runs, laneKey)) run.arrived?.();
-    },
-    worksOn: (laneKey) => runsOf(runs, laneKey).length > 0,
+    onArrival: (laneKey, listener) => listen(arrivals, laneKey, listener),
+    arrived: (laneKey) => void arrivals.emit(laneKey),
+    worksOn: (laneKey) => [...runs.values()].some((run) => run.laneKey === laneKey),
     count: () => runs.size,
     close: () => {
       closing.abort();
@@ -107,8 +107,9 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
   };
 }
 
-function runsOf(runs: ReadonlyMap<string, ActiveRun>, laneKey: string): readonly ActiveRun[] {
-  return [...runs.values()].filter((run) => run.laneKey === laneKey);
+function listen(emitter: EventEmitter, event: string, listener: () => void): () => void {
+  emitter.on(event, listener);
+  return () => void emitter.off(event, listener);
 }
 
 type Rhythm = { readonly everyMs: number; readonly clock: Clock; readonly signal: AbortSignal };

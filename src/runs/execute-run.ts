@@ -123,8 +123,7 @@ export async function executeRun(
   const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
   const stopping = createStop(deps.settings, options.signal);
   const startedAt = deps.clock.now();
-  const arrivals = createArrivals();
-  const attempt = { ...held, stop: stopping.stop, arrived: arrivals.tell };
+  const attempt = { ...held, stop: stopping.stop };
   active.add(attempt);
   if (run.cancelReason !== undefined) active.cancel(run.runId, run.cancelReason);
   let live = createNoopView();
@@ -136,7 +135,7 @@ export async function executeRun(
     live = await openLiveView(deps, run, channel);
     const calls = callsOf(deps, run);
     const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel });
-    const waitsFor = await runLoop(deps, run, { recorder, stopping, calls, arrivals });
+    const waitsFor = await runLoop(deps, run, { recorder, stopping, calls });
     const waiting = { waitsFor, refusal: recorder.outOfBudget, calls, startedAt, live };
     left = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
@@ -230,18 +229,11 @@ function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCall
   return createRunCalls({ ...deps, purpose, rate, limits }, run);
 }
 
-type LoopParts = {
-  readonly recorder: RunRecorder;
-  readonly stopping: StopController;
-  readonly calls: RunCalls;
-  readonly arrivals: Arrivals;
-};
-
 /** Returns the calls that the run waits for; empty unless it must be parked. */
 async function runLoop(
   deps: RunDeps,
   run: ClaimedRun,
-  { recorder, stopping, calls, arrivals }: LoopParts,
+  { recorder, stopping, calls }: { recorder: RunRecorder; stopping: StopController; calls: RunCalls },
 ): Promise<readonly WaitingCall[]> {
   const { store, clock, settings, sections } = deps;
   const child = await childRunOf(store, run);
@@ -286,7 +278,7 @@ async function runLoop(
     onQuiet: () => recorder.tellQuiet(),
     keepMarks: (marks) => watch.ask(recorder.keepMarks(marks)),
     getSteeringMessages: () => watch.ask(recorder.steering()),
-    onArrival: arrivals.listen,
+    onArrival: (listener) => deps.active.onArrival(run.laneKey, listener),
     ...(settings.steerRestart[run.chatKind] === 'never' && {
       getJoiningMessages: () => watch.ask(recorder.steering('joined')),
     }),
@@ -300,22 +292,6 @@ async function runLoop(
       ? agentLoopContinue(context, config, signal)
       : agentLoopResume(context, entries, config, signal);
   return follow(deps, run, { events, recorder, watch });
-}
-
-type Arrivals = ReturnType<typeof createArrivals>;
-
-/** Passes arrivals in the run's lane on to the model calls that listen. */
-function createArrivals() {
-  const listeners = new Set<() => void>();
-  return {
-    tell: () => {
-      for (const listener of listeners) listener();
-    },
-    listen: (listener: () => void) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
 }
 
 type FollowInput = {

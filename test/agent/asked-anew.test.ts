@@ -99,7 +99,7 @@ describe('a message that arrives while the model is asked', () => {
         if (index === at) {
           inbox.arrive(userSays('late', 'and this'));
           tell();
-          // A model that is given up hears it; one that isn't goes on.
+          // Ends with the abort if the call is given up; otherwise the model continues.
           await new Promise((resolve) => {
             setImmediate(resolve);
             signal.addEventListener('abort', resolve, { once: true });

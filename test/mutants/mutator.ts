@@ -9,7 +9,7 @@ import type { Edit } from './mutants.ts';
 export type Mutator = (edits: readonly Edit[]) => ReadonlyMap<string, string>;
 
 type Token = { readonly value: string; readonly start: number; readonly end: number };
-/** What is replaced, from `start` to `end` in the text of its file. */
+/** The text to replace: from `start` to `end` of its file. */
 type Place = {
   readonly file: string;
   readonly start: number;
