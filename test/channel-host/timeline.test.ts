@@ -1,20 +1,13 @@
 import { expect, it } from 'vitest';
-import { createTimelines } from '../../src/channel-host/timeline.ts';
 import { lazyStore } from '../support/lazy-store.ts';
-import { quietLog } from '../support/session-double.ts';
+import { someTimelines } from '../support/some-timelines.ts';
 
 it('tells a conversation that its sub-agents stand otherwise, at every depth', () => {
   const told: string[] = [];
   const live = {
     publish: (event: object) => void told.push(JSON.stringify(event)),
   };
-  const timelines = createTimelines({
-    store: lazyStore(),
-    log: quietLog,
-    live,
-    restoreMark: '',
-    redact: (text) => text,
-  });
+  const timelines = someTimelines(lazyStore(), { live });
   const top = 'main:bot:test:dm:ann';
   const child = `agent:main:sub:1:abc@${top}`;
   const grandchild = `agent:main:sub:2:def@${child}`;

@@ -1,19 +1,15 @@
 /** Messages that used to vanish or to lose their content, through a running gateway to the model. */
 import { beforeAll, test } from 'vitest';
-import { blocksOf, textShown, type WireBody } from '../platforms/anthropic/wire.ts';
+import { textShown, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
 import type { DiscordUser, Wire } from '../platforms/discord/types.ts';
 import type { ChannelState } from '../platforms/discord/world.ts';
-import { findBreaches, untilAtRest } from './conservation.ts';
+import { imagesIn, onePixel, readAfter as readModelAfter } from './asking.ts';
+import { findBreaches } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import type { DiscordSide } from './discord-side.ts';
 import { openStage, type Stage } from './stage.ts';
-import { until } from './until.ts';
 
-const onePixel = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
-  'base64',
-);
 const alert = {
   type: 'rich',
   title: 'Disk alert',
@@ -21,9 +17,6 @@ const alert = {
   fields: [{ name: 'host', value: 'db-3' }],
 };
 const alertText = '[Embed] Disk alert\nDisk /data is 97 % full\nhost: db-3';
-
-const imagesIn = ({ messages }: WireBody) =>
-  messages.flatMap((message) => blocksOf(message)).filter(({ type }) => type === 'image').length;
 
 describeRow('on Discord', (atEnd) => {
   let stage: Stage;
@@ -45,17 +38,7 @@ describeRow('on Discord', (atEnd) => {
     await stage.start();
   });
 
-  /** Does this, waits for the answer, and returns what the model was shown. */
-  async function readAfter(act: () => unknown): Promise<WireBody> {
-    const { requests } = stage.model;
-    const before = requests.length;
-    act();
-    await until(() => requests.length > before, { what: 'the request to the model' });
-    await untilAtRest(stage.dataDir, 1);
-    const { body } = requests.at(-1) ?? {};
-    if (body === undefined) throw new Error('the model was asked nothing');
-    return body;
-  }
+  const readAfter = (act: () => unknown) => readModelAfter(stage, act);
   const asks = (text: string, more: { readonly channel?: ChannelState } = {}) => ({
     from: ada,
     channel: garden,

@@ -1,18 +1,11 @@
 /** Messages that used to vanish or to lose their content on Signal, through a running gateway to the model. */
 import { beforeAll, test } from 'vitest';
-import { blocksOf, textShown, type WireBody } from '../platforms/anthropic/wire.ts';
-import { countEvents, findBreaches, untilAtRest } from './conservation.ts';
+import { textShown } from '../platforms/anthropic/wire.ts';
+import { imagesIn, onePixel, readAfter as readModelAfter } from './asking.ts';
+import { countEvents, findBreaches } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import type { SignalSide } from './signal-side.ts';
 import { openStage, type Stage } from './stage.ts';
-import { until } from './until.ts';
-
-const dot = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
-  'base64',
-);
-const imagesIn = ({ messages }: WireBody) =>
-  messages.flatMap((message) => blocksOf(message)).filter(({ type }) => type === 'image').length;
 
 describeRow('on Signal', (atEnd) => {
   let stage: Stage;
@@ -28,24 +21,14 @@ describeRow('on Signal', (atEnd) => {
   });
 
   const picture = () =>
-    signal.server.world.addAttachment({ bytes: dot, fileName: 'dot.png', contentType: 'image/png' });
+    signal.server.world.addAttachment({ bytes: onePixel, fileName: 'dot.png', contentType: 'image/png' });
 
-  /** Does this, waits for the answer, and returns what the model was shown. */
-  async function readAfter(act: () => unknown): Promise<WireBody> {
-    const { requests } = stage.model;
-    const before = requests.length;
-    act();
-    await until(() => requests.length > before, { what: 'the request to the model' });
-    await untilAtRest(stage.dataDir, 1);
-    const { body } = requests.at(-1) ?? {};
-    if (body === undefined) throw new Error('the model was asked nothing');
-    return body;
-  }
+  const readAfter = (act: () => unknown) => readModelAfter(stage, act);
 
   test('the caption of a picture reaches the model with it', async ({ expect }) => {
     const shown = picture();
     const attachments = [
-      { contentType: 'image/png', filename: 'a.png', id: shown.id, size: dot.length, caption: 'my cat' },
+      { contentType: 'image/png', filename: 'a.png', id: shown.id, size: onePixel.length, caption: 'my cat' },
     ];
     const from = signal.user(501);
     const body = await readAfter(() => signal.server.people.writes({ from, fields: { attachments } }));

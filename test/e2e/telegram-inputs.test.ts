@@ -2,6 +2,7 @@
 import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { imagesIn, onePixel } from './asking.ts';
 import { readStore } from './conservation.ts';
 import { shareGateway, type Talk } from './shared-gateway.ts';
 import { until } from './until.ts';
@@ -11,10 +12,6 @@ const followup = { mode: 'followup' };
 const conversations = { [`telegram:${editor}`]: followup, [`telegram:${commenter}`]: followup };
 const aTalk = shareGateway({ config: { queue: { conversations } } });
 
-const onePixel = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
-  'base64',
-);
 const paragraph = (text: unknown) => ({ type: 'paragraph', text });
 const richly = (...blocks: readonly unknown[]) => ({ rich_message: { blocks } });
 
@@ -23,8 +20,6 @@ function textsIn({ messages }: Pick<WireBody, 'messages'>): string {
 }
 const lastOf = (talk: Talk) => talk.requests().at(-1)?.body ?? { messages: [], model: '', max_tokens: 1 };
 const readLast = (talk: Talk) => textsIn(lastOf(talk));
-const imagesIn = ({ messages }: WireBody) =>
-  messages.flatMap((message) => blocksOf(message)).filter(({ type }) => type === 'image').length;
 
 /** Sends a message of these fields, waits for the answer, and returns everything that the model was shown. */
 async function ask(talk: Talk, fields: Readonly<Record<string, unknown>>, text = ''): Promise<string> {

@@ -3,16 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountId, agentId, channelId, conversationId } from '#contracts/ids.ts';
-import { createTimelines } from '../../src/channel-host/timeline.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { localLaneKey } from '../../src/inbound/lane-address.ts';
-import { noLiveEvents } from '../../src/queue/live-events.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { openStore } from '../support/open-store.ts';
-import { silentLog } from '../support/silent-log.ts';
+import { someTimelines } from '../support/some-timelines.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
 describe('the page', () => {
@@ -39,13 +37,7 @@ describe('the page', () => {
     const town = createIntakeFixture(store, { config: { bindings } });
     const config = { ...loadConfig({ values: {}, unknown: [] }, '/nowhere'), bindings };
     const gate = createInboundPolicy(config, noticesFor('en'));
-    const reader = createTimelines({
-      store,
-      log: silentLog,
-      live: noLiveEvents,
-      restoreMark: '',
-      redact: (text) => text,
-    }).readerFor((at) => localLaneKey(gate, { route: at, peer: page.peer }));
+    const reader = someTimelines(store).readerFor((at) => localLaneKey(gate, { route: at, peer: page.peer }));
     const shown = async () =>
       (await reader.read(route, { limit: 2 })).map(({ author, text, state }) => [author.kind, text, state]);
     const answered = async (text: string) => {

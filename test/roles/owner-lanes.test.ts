@@ -1,9 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
-import { createTimelines } from '../../src/channel-host/timeline.ts';
 import { createClosers } from '../../src/processes/closers.ts';
-import { noLiveEvents } from '../../src/queue/live-events.ts';
 import { ownerLanes } from '../../src/roles/owner-lanes.ts';
 import { ownerQueue } from '../../src/roles/owner-queue.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
@@ -14,6 +12,7 @@ import { noticesFor } from '../../src/texts/notices.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { someTimelines } from '../support/some-timelines.ts';
 
 const never = new AbortController().signal;
 
@@ -32,13 +31,7 @@ async function aPage() {
   const closers = createClosers(silentLog);
   onTestFinished(closers.close);
   const effects = noEffects();
-  const timelines = createTimelines({
-    store,
-    log: silentLog,
-    live: noLiveEvents,
-    restoreMark: '',
-    redact: (text) => text,
-  });
+  const timelines = someTimelines(store);
   const count = { reads: 0 };
   const read: Store['read'] = (query, input) => {
     count.reads += 1;

@@ -1,12 +1,10 @@
 import { expect, it } from 'vitest';
-import { createTimelines } from '../../../src/channel-host/timeline.ts';
-import { noLiveEvents } from '../../../src/queue/live-events.ts';
 import { endPartsAfterRestore } from '../../../src/store/delivery/end-parts-after-restore.ts';
 import { readUndelivered, retryPart } from '../../../src/store/delivery/operator-actions.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { readRestoreMark } from '../../../src/store/reads/read-restore-mark.ts';
 import { openSignIn, readSignIns } from '../../../src/store/sign-ins/sign-ins.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { someTimelines } from '../../support/some-timelines.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { aRoute, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -44,13 +42,7 @@ describeEachDatabase('after a restore', (open, beside) => {
   it('positions that a client has read before name another session, at every start until the next restore', async () => {
     const sessionOf = async () => {
       const restoreMark = await open().read(readRestoreMark, {});
-      const timelines = createTimelines({
-        store: open(),
-        log: silentLog,
-        live: noLiveEvents,
-        restoreMark,
-        redact: (text) => text,
-      });
+      const timelines = someTimelines(open(), { restoreMark });
       return timelines.readerFor(() => 'lane').sessionOf(aRoute('c'));
     };
     const before = await sessionOf();

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createTimelines } from '../../../src/channel-host/timeline.ts';
 import { hasCode } from '../../../src/contracts/errors.ts';
 import { type MessagePart, waitExpired } from '../../../src/contracts/message.ts';
 import type { TimelineEvent } from '../../../src/contracts/timeline.ts';
@@ -15,7 +14,7 @@ import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { someTimelines } from '../../support/some-timelines.ts';
 import { atConsole } from '../access-builders.ts';
 import {
   aCommand,
@@ -108,13 +107,7 @@ function watching(store: Store, laneKey: string) {
     return result;
   };
   const live = { publish: () => undefined };
-  const timelines = createTimelines({
-    store: { ...store, read },
-    log: silentLog,
-    live,
-    restoreMark: '',
-    redact: (text) => text,
-  });
+  const timelines = someTimelines({ ...store, read }, { live });
   const events: TimelineEvent[] = [];
   const reader = timelines.readerFor(() => laneKey);
   reader.watch(aRoute('any'), (event) => events.push(event), new AbortController().signal);
