@@ -7,7 +7,7 @@ import { faultIn } from '../../src/models/model-fault.ts';
 import { createOpenAiProvider } from '../../src/models/openai/openai.ts';
 import type { ApiAccess, KeyNote } from '../../src/models/provider-options.ts';
 import { nextTry } from '../../src/models/retry.ts';
-import { ServerRefusal } from '../../src/models/server-refusal.ts';
+import { refusing, ServerRefusal } from '../../src/models/server-refusal.ts';
 import { type ErrorBody, errorBodies } from '../inputs/errors/bodies.ts';
 import { aRequest, aUserMessage, eventsOf, failureIn } from './builders.ts';
 
@@ -225,3 +225,15 @@ function wordingIn(body: unknown): string {
   const { error, message } = body as { error?: { message?: unknown }; message?: unknown };
   return String(error?.message ?? message ?? JSON.stringify(body));
 }
+
+it('a body without a type is searched for a page no further than its first 1,000 bytes', async () => {
+  let sent = 0;
+  const blanks = async function* () {
+    for (; sent < 100; sent += 1) yield Buffer.alloc(100, ' ');
+    yield Buffer.from('<html>');
+  };
+  const answer = { ok: true, status: 200, headers: new Headers(), body: blanks() } as unknown as Response;
+  const passed = await refusing(async () => answer)('http://models.example/v1');
+  expect(sent).toBeLessThan(12);
+  expect(await passed.text()).toHaveLength(10_006);
+});
