@@ -5,8 +5,7 @@ import { textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
 import { requestOf } from '../../src/agent/convert.ts';
-import { holds } from '../support/holds.ts';
-import { budget } from './support/budget.ts';
+import { budget, holds } from '../support/holds.ts';
 import { aMessage, userSays } from './support/builders.ts';
 
 function partsAfter(events: readonly ModelEvent[], taken = new Set<string>()) {

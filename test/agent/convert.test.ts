@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { transcriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { createConverter, type LoadImage } from '../../src/agent/convert.ts';
-import { holds } from '../support/holds.ts';
-import { budget } from './support/budget.ts';
+import { budget, holds } from '../support/holds.ts';
 import { aMessage, aPng, userSays } from './support/builders.ts';
 import { llmErrors } from './support/llm-grammar.ts';
 

@@ -26,6 +26,7 @@ import { finishRestore, restoreBackup } from '../../src/backup/restore.ts';
 import { verifyBackup } from '../../src/backup/verify-backup.ts';
 import { lockDataFolder } from '../../src/processes/folder-lock.ts';
 import { endPartsAfterRestore } from '../../src/store/delivery/end-parts-after-restore.ts';
+import { isLong } from '../support/long-run.ts';
 import { openStore } from '../support/open-store.ts';
 import {
   actAndDie,
@@ -37,8 +38,6 @@ import {
   tornPairs,
   underLoad,
 } from './backup-folder.ts';
-
-const everything = process.env.PARLEY_LONG !== undefined;
 
 it('holds database, files and settings for their owner alone, and was read back', async () => {
   const dataDir = await aDataFolder();
@@ -292,5 +291,5 @@ it('is restored whole or not at all, whenever the restore is killed', async () =
 function momentsOf(operations: number): readonly number[] {
   const all = Array.from({ length: operations }, (_, index) => index + 1);
   const step = Math.ceil(operations / 4);
-  return everything ? all : all.filter((at) => (operations - at) % step === 0);
+  return isLong ? all : all.filter((at) => (operations - at) % step === 0);
 }

@@ -2,6 +2,7 @@
  * Kills of backup and restore on PostgreSQL. The backups are made while a gateway is working, and one is restored.
  * `PARLEY_LONG=1` kills at every step, and at random moments.
  */
+
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -20,9 +21,9 @@ import { answerQuestion, answerTo } from '../e2e/questions.ts';
 import { createRandom } from '../e2e/random.ts';
 import { startTelegramGateway } from '../e2e/telegram-gateway.ts';
 import { until } from '../e2e/until.ts';
+import { isLong } from '../support/long-run.ts';
 import { actAndDie } from './backup-folder.ts';
 
-const isLong = process.env.PARLEY_LONG !== undefined;
 const random = createRandom(Number(process.env.SOAK_SEED ?? 20_261_123));
 const people = [601, 602, 603];
 const config = {

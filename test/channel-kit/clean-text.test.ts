@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fitBytes, fitChars } from '../../src/channel-kit/clean-text.ts';
-import { budget } from '../agent/support/budget.ts';
-import { holds } from '../support/holds.ts';
+import { budget, holds } from '../support/holds.ts';
 
 const anyText = fc
   .array(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\ud800', '\udc00', '\u0000')))

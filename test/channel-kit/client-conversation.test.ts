@@ -8,9 +8,7 @@ import {
   stepConversation,
 } from '#channel-kit/client-conversation.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
-import { holds } from '../support/holds.ts';
-
-const isLong = process.env.PARLEY_LONG === '1';
+import { budget, holds } from '../support/holds.ts';
 
 const frame = (value: unknown) => ({ kind: 'frame', text: JSON.stringify(value) }) as const;
 const opened = () => stepConversation(newConversation, frame({ type: 'hello' })).state;
@@ -151,7 +149,7 @@ describe('a client conversation', () => {
           expect(['reply', 'read', 'accept', 'watch']).toContain(action.kind);
         expect(Reflect.get({}, 'polluted')).toBeUndefined();
       }),
-      { numRuns: 1_000_000, ...(isLong ? {} : { interruptAfterTimeLimit: 2000 }) },
+      budget(1_000_000, 2000),
     );
   });
 });

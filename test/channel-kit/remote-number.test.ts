@@ -12,6 +12,7 @@ import {
   retryAfterMs,
   shortestGapMs,
 } from '#channel-kit/remote-number.ts';
+import { isLong } from '../support/long-run.ts';
 
 const now = Date.UTC(2026, 10, 22);
 const hostile = fc.oneof(
@@ -34,7 +35,7 @@ const hostile = fc.oneof(
   fc.double(),
   fc.anything(),
 );
-const runs = { numRuns: process.env.PARLEY_LONG === '1' ? 20_000 : 500 };
+const runs = { numRuns: isLong ? 20_000 : 500 };
 
 describe('a number from outside', () => {
   it('stays in its range, whatever it is', () => {

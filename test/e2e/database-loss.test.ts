@@ -4,6 +4,7 @@ import { startPostgres } from '../../scripts/test-postgres.mjs';
 import { launchChromium } from '../browser/chromium.ts';
 import { runParley } from '../cli/run-parley.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
+import { isLong } from '../support/long-run.ts';
 import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import { pageToken } from './page-state.ts';
@@ -88,8 +89,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     // This figure was first read while the database was unreachable; deliveries since then are counted.
     const sent = 'parley_delivery_attempts_total{channel="telegram",result="sent"}';
     expect(await figure(url, sent)).toBe(2 * people);
-    if (process.env.PARLEY_LONG)
-      console.info(`first answer ${Math.round(firstAnswerMs)} ms after PostgreSQL was back`);
+    if (isLong) console.info(`first answer ${Math.round(firstAnswerMs)} ms after PostgreSQL was back`);
   });
 
   test('takes no writes, as a standby in a fail-over does, refuses nobody and goes on after it', {

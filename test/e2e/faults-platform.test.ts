@@ -1,9 +1,11 @@
 /** Everything that a network can do to us, on each of them: `networks/` has the controls for it. */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
+import { isLong } from '../support/long-run.ts';
 import { patienceMs } from '../support/patience.ts';
 import { shareOf } from '../support/turn.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
@@ -21,7 +23,6 @@ import { until } from './until.ts';
 // They spend more time waiting than working.
 vi.setConfig({ maxConcurrency: 8 });
 
-const isLong = process.env.PARLEY_LONG === '1';
 const awayMs = isLong ? 30_000 : 5_000;
 const inTime = <T extends { readonly isInLongRunsOnly?: boolean }>(all: readonly T[]) =>
   all.filter((one) => isLong || !one.isInLongRunsOnly);

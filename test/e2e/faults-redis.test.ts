@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, test } from 'vitest';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
+import { isLong } from '../support/long-run.ts';
 import { countEvents, untilAtRest, untilLedger } from './conservation.ts';
 import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
 import { describeRow } from './describe-row.ts';
@@ -8,7 +9,7 @@ import { flushAll, type OwnRedis, privateSocket, startOwnRedis, untilServing } f
 import { startTelegramGateway, type TelegramGateway } from './telegram-gateway.ts';
 
 /** Threat 14 asks for 50. */
-const timesEmptied = process.env.PARLEY_LONG === '1' ? 50 : 8;
+const timesEmptied = isLong ? 50 : 8;
 const slowly = { chunkDelayMs: 20 };
 
 describeRow('Parley loses nothing and doubles nothing when its Redis', (atEnd) => {

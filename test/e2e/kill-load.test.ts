@@ -3,11 +3,13 @@
  * again and again on one data folder, where everything ends with its one outcome.
  * `PARLEY_LONG=1` kills ten times as often.
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { endsInResult, type WireBody } from '../platforms/anthropic/wire.ts';
+import { isLong } from '../support/long-run.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { inSeconds, isReported, promised, writeSection } from './matrix-report.ts';
 import type { Person } from './person.ts';
@@ -16,7 +18,6 @@ import { createRandom } from './random.ts';
 import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 /** The measurements, one line each. */
 const measured: string[] = [];
 

@@ -3,7 +3,9 @@
  * and a start on the same folder, each message is in the transcript once and answered once, nothing is lost and
  * nothing is doubled. `npm run kill-matrix` writes the measured table to docs/kill-matrix.md.
  */
+
 import { afterAll, describe, expect, test } from 'vitest';
+import { isLong } from '../support/long-run.ts';
 import { shareOf } from '../support/turn.ts';
 import { approvalScenarios } from './approval-scenarios.ts';
 import { compactionScenarios } from './compaction-scenarios.ts';
@@ -17,7 +19,6 @@ import { previewScenarios } from './preview-scenarios.ts';
 import type { ChannelName } from './stage.ts';
 import { subagentScenarios } from './subagent-scenarios.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const rows: MatrixRow[] = [];
 
 const every = [

@@ -3,11 +3,12 @@
  * rejected, and nothing is answered twice. `PARLEY_LONG=1` pauses 500 times (PROOF_PAUSES: any number,
  * PROOF_SEED: the same moments again).
  */
+
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { isLong } from '../support/long-run.ts';
 import { databaseServer } from './own-database.ts';
 import { playPauseRound } from './pause-round.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const pauses = Number(process.env.PROOF_PAUSES ?? (isLong ? 500 : 5));
 const perRound = 25;
 const seed = Number(process.env.PROOF_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));

@@ -1,12 +1,13 @@
 /** A conversation far longer than its model's window, on the real gateway, which is killed again and again. */
+
 import { expect, test } from 'vitest';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { lastUserText, type WireBody } from '../platforms/anthropic/wire.ts';
+import { isLong } from '../support/long-run.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { createRandom } from './random.ts';
 import { ada, startTelegramGateway } from './telegram-gateway.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const seed = Number(process.env.TEST_SEED ?? 20_261_122);
 const [turns, kills] = isLong ? [5_000, 10] : [60, 1];
 /** The model's window, in tokens. */

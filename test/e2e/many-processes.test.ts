@@ -3,8 +3,10 @@
  * emptied, and every process is restarted in turn. `PARLEY_LONG=1` plays 5,000 messages of 200 people
  * (PROOF_MESSAGES: any number, PROOF_SEED: the same moments again).
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { isLong } from '../support/long-run.ts';
 import { quoted } from './conservation.ts';
 import type { Account } from './crowd-report.ts';
 import {
@@ -20,7 +22,6 @@ import { createRandom } from './random.ts';
 import { flushAll } from './redis-faults.ts';
 import { startTalking, type Talk } from './talk.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 /** The minimum. */
 const messages = Number(process.env.PROOF_MESSAGES ?? (isLong ? 5_000 : 200));
 const fewestKills = isLong ? 20 : 3;

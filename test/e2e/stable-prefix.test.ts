@@ -1,4 +1,5 @@
 /** What the provider can cache: from call to call only the end of a request changes, except for a named cause. */
+
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
@@ -7,13 +8,14 @@ import BetterSqlite3 from 'better-sqlite3';
 import { describe, test } from 'vitest';
 import { mediaFolder, newMediaName } from '../../src/inbound/media-names.ts';
 import { blocksOf, isTimeNote, type WireBody } from '../platforms/anthropic/wire.ts';
+import { isLong } from '../support/long-run.ts';
 import { readStore, untilAtRest } from './conservation.ts';
 import { ada, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 const hourMs = 3_600_000;
 /** Runs before and after the restart and the hour, and model calls in each; the restart's own call counts too. */
-const [runs, turns] = process.env.PARLEY_LONG === '1' ? [15, 30] : [1, 2];
+const [runs, turns] = isLong ? [15, 30] : [1, 2];
 
 function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');

@@ -3,17 +3,18 @@
  * where it stopped: whatever it still tries to write is rejected, and nothing appears twice. A normal run tests
  * one point of each kind, `PARLEY_LONG=1` all of them.
  */
+
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { endsInResult, type WireBody } from '../platforms/anthropic/wire.ts';
+import { isLong } from '../support/long-run.ts';
 import { quoted } from './conservation.ts';
 import { type Installation, type Member, openInstallation } from './installation.ts';
 import { databaseServer } from './own-database.ts';
 import { answerTo, questionOf, shownTwice } from './questions.ts';
 import { until } from './until.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const question = 'question-501-001';
 const next = 'question-501-002';
 

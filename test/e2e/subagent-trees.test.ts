@@ -3,10 +3,12 @@
  * stop the running agents. Part of `test:long`; PROOF_TREES: any number on each database, PROOF_SEED: the same moments
  * again.
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Turn } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { isLong } from '../support/long-run.ts';
 import { findBreachesIn, quoted, type Read } from './conservation.ts';
 import {
   type Installation,
@@ -19,7 +21,6 @@ import { createRandom } from './random.ts';
 import { isSubagent } from './subagent-play.ts';
 import { until } from './until.ts';
 
-const isLong = process.env.PARLEY_LONG === '1' || process.env.PROOF_TREES !== undefined;
 const trees = Number(process.env.PROOF_TREES ?? 1_000);
 const seed = Number(process.env.PROOF_SEED ?? Date.now() % 1e9);
 const databases: readonly InstallationOptions['database'][] =
@@ -43,43 +44,46 @@ const config = {
   channels: { web: { enabled: false }, terminal: { enabled: false } },
 };
 
-describe.skipIf(!isLong).each(databases)('trees of sub-agents in four processes on %s', (database) => {
-  it('keep their limits, end once each and are answered once', { timeout: 7_200_000 }, async () => {
-    const random = createRandom(seed);
-    const opened = await openInstallation({ config, database }, (end) => onTestFinished(end));
-    const parleys = { ...opened, read: oneByOne(opened.read) };
-    parleys.model.script((body) => ({ ...turnFor(body), delayMs: 20 + Math.floor(random() * 200) }));
-    await parleys.start('gateway', { role: 'gateway' });
-    const members = new Map<string, Member>();
-    for (const name of workers) members.set(name, await parleys.start(name, { role: 'worker' }));
-    const storm = new AbortController();
-    const watched = watchLimits(parleys, storm.signal);
-    const meddled = meddle(parleys, { random, signal: storm.signal });
-    const killed = killWorkers(parleys, { members, random, signal: storm.signal });
-    const people = Array.from({ length: trees }, (_, index) => 40_001 + index);
-    for (const person of people) {
-      say(parleys, person, `tree-${person}`);
-      await until(async () => (await openTrees(parleys)) < atOnce, { what: 'a tree ends' });
-    }
-    await until(async () => (await openTrees(parleys)) === 0, { what: 'all trees end' });
-    storm.abort();
-    const [looks, touched, kills] = await Promise.all([watched, meddled, killed]);
-    await parleys.untilAtRest(trees, 120_000);
-    const children = await parleys.read('select id from children');
-    console.info(
-      `${database}, seed ${seed}: ${trees} trees, ${children.length} sub-agents, ${kills} workers killed, ${touched.times} times steered or stopped, ${looks.length} breaches of a limit`,
-    );
-    expect(looks).toEqual([]);
-    expect(await findBreachesIn(parleys.read, 'any')).toEqual([]);
-    expect(await brokenChildren(parleys)).toEqual([]);
-    const twice = people.filter((person) => answersTo(parleys, person) > 1);
-    const missing = people.filter(
-      (person) => answersTo(parleys, person) === 0 && !touched.stopped.has(person),
-    );
-    expect({ twice, missing: await notExcused(parleys, missing) }).toEqual({ twice: [], missing: [] });
-    expect(parleys.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
-  });
-});
+describe.runIf(isLong || process.env.PROOF_TREES !== undefined).each(databases)(
+  'trees of sub-agents in four processes on %s',
+  (database) => {
+    it('keep their limits, end once each and are answered once', { timeout: 7_200_000 }, async () => {
+      const random = createRandom(seed);
+      const opened = await openInstallation({ config, database }, (end) => onTestFinished(end));
+      const parleys = { ...opened, read: oneByOne(opened.read) };
+      parleys.model.script((body) => ({ ...turnFor(body), delayMs: 20 + Math.floor(random() * 200) }));
+      await parleys.start('gateway', { role: 'gateway' });
+      const members = new Map<string, Member>();
+      for (const name of workers) members.set(name, await parleys.start(name, { role: 'worker' }));
+      const storm = new AbortController();
+      const watched = watchLimits(parleys, storm.signal);
+      const meddled = meddle(parleys, { random, signal: storm.signal });
+      const killed = killWorkers(parleys, { members, random, signal: storm.signal });
+      const people = Array.from({ length: trees }, (_, index) => 40_001 + index);
+      for (const person of people) {
+        say(parleys, person, `tree-${person}`);
+        await until(async () => (await openTrees(parleys)) < atOnce, { what: 'a tree ends' });
+      }
+      await until(async () => (await openTrees(parleys)) === 0, { what: 'all trees end' });
+      storm.abort();
+      const [looks, touched, kills] = await Promise.all([watched, meddled, killed]);
+      await parleys.untilAtRest(trees, 120_000);
+      const children = await parleys.read('select id from children');
+      console.info(
+        `${database}, seed ${seed}: ${trees} trees, ${children.length} sub-agents, ${kills} workers killed, ${touched.times} times steered or stopped, ${looks.length} breaches of a limit`,
+      );
+      expect(looks).toEqual([]);
+      expect(await findBreachesIn(parleys.read, 'any')).toEqual([]);
+      expect(await brokenChildren(parleys)).toEqual([]);
+      const twice = people.filter((person) => answersTo(parleys, person) > 1);
+      const missing = people.filter(
+        (person) => answersTo(parleys, person) === 0 && !touched.stopped.has(person),
+      );
+      expect({ twice, missing: await notExcused(parleys, missing) }).toEqual({ twice: [], missing: [] });
+      expect(parleys.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+    });
+  },
+);
 
 const textsOf = (body: WireBody): readonly string[] =>
   body.messages.flatMap(blocksOf).flatMap(({ text, content }) => {

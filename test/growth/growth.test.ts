@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sanitizeOutbound } from '../../src/replies/sanitize.ts';
+import { isLong } from '../support/long-run.ts';
 import { growthOf } from './measure.ts';
 import { outsideParsers } from './outside-parsers.ts';
 import { type Parser, parsers } from './parsers.ts';
 import { knownShapes, type Shape, shapes, textOf } from './shapes.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const seed = Number(process.env.PARLEY_SEED ?? Date.now() % 1_000_000);
 const generated = fc.sample(shapes, { numRuns: isLong ? 1_000 : 100, seed });
 const longest = isLong ? 64_000 : 4_000;

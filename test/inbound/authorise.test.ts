@@ -10,8 +10,8 @@ import {
   authorityOf,
 } from '../../src/inbound/authorise.ts';
 import type { SenderRole } from '../../src/store/access/sender-roles.ts';
+import { isLong } from '../support/long-run.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const id = messageId('m1');
 
 /** One event of every kind; the record's type turns a kind that is new in the contract into a compile error here. */

@@ -5,8 +5,9 @@ import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
+import { isLong } from '../support/long-run.ts';
 
-const guesses = process.env.PARLEY_LONG === '1' ? 50_000 : 500;
+const guesses = isLong ? 50_000 : 500;
 
 import { type Account, anAccount, createIntakeFixture, labelOf, refOf } from './support/intake-fixture.ts';
 

@@ -3,11 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { compilePattern } from '../../src/config/text-pattern.ts';
 import { type MentionGate, passesMentionGate } from '../../src/inbound/mention-gate.ts';
 import { growthOf } from '../growth/measure.ts';
+import { isLong } from '../support/long-run.ts';
 import { countTurns, holdLoop } from '../support/loop-turns.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { anAccount, anEnvelope, createIntakeFixture } from './support/intake-fixture.ts';
-
-const isLong = process.env.PARLEY_LONG === '1';
 
 function aMessage(changes: Partial<Parameters<typeof passesMentionGate>[0]> = {}) {
   return { text: 'hello', provenance: 'typed', mentionsBot: false, repliesToBot: false, ...changes } as const;

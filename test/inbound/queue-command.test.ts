@@ -1,4 +1,5 @@
 /** `/queue` through intake into the store: settings at every level, and what people do to waiting messages. */
+
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -8,6 +9,7 @@ import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { isLong } from '../support/long-run.ts';
 import {
   type Account,
   anAccount,
@@ -16,8 +18,6 @@ import {
   refOf,
   type Scene,
 } from './support/intake-fixture.ts';
-
-const isLong = process.env.PARLEY_LONG === '1';
 
 const everywhere: QueueSettings = { mode: 'followup', debounceMs: 0, quietMs: 0, cap: 20, drop: 'summarize' };
 const levels = ({ of = {}, channel = {}, conversation = {} }: Levels, { channel: name, peer }: Account) => ({

@@ -10,6 +10,7 @@ import { endWithout, framing, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { holds } from '../support/holds.ts';
+import { isLong } from '../support/long-run.ts';
 import { patienceMs } from '../support/patience.ts';
 import {
   type Account,
@@ -19,7 +20,6 @@ import {
   refOf,
 } from './support/intake-fixture.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const queueWith = (mode: QueueMode, debounceMs = 0) => {
   const settings = { mode, debounceMs, quietMs: 0, cap: 100, drop: 'summarize' } as const;
   return { dm: settings, group: settings, channels: {}, conversations: {} };

@@ -2,15 +2,16 @@
  * For each invariant a deliberately broken variant that the tests must notice. A green suite means
  * something only if it turns red when the code is wrong.
  */
+
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { isLong } from '../support/long-run.ts';
 import { shareOf, turn } from '../support/turn.ts';
 import { type Mutant, readMutants } from './mutants.ts';
 import { createMutator } from './mutator.ts';
 import { copyWorkTree } from './work-tree.ts';
 
 const mutants = await readMutants(import.meta.dirname);
-const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
 const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSample), 12).filter(
   ({ needsPostgres }) => hasPostgres || !needsPostgres,

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isLong } from '../support/long-run.ts';
 import { turn } from '../support/turn.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 /** The full sizes take half an hour on a machine with two busy cores. */
 const patienceMs = isLong ? 3_600_000 : 300_000;
 

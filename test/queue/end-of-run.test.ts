@@ -4,6 +4,7 @@
  * isn't taken without one is never taken. `PARLEY_LONG=1` plays 100,000 messages (RACE_MESSAGES: any number,
  * RACE_SEED: the same delays again).
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import type { ModelRequest } from '../../src/contracts/model.ts';
@@ -15,9 +16,9 @@ import { startOwnRedis } from '../e2e/redis-faults.ts';
 import { aLane, aMessage, defaults, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { type LaneFacts, readLane } from '../store/lane-at-rest.ts';
+import { isLong } from '../support/long-run.ts';
 import { type Arrived, type LaneProcess, openLaneProcess } from './lane-process.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const messages = Number(process.env.RACE_MESSAGES ?? (isLong ? 100_000 : 2_000));
 /** PostgreSQL is reached over a network protocol and takes five times as long. */
 const share = { sqlite: 0.9, postgres: 0.1 } as const;

@@ -3,6 +3,7 @@
  * process only takes messages in, another works the lanes. No sweeper runs and no lease expires, so a lost wake
  * leaves a message waiting. Limited by time; `PARLEY_LONG=1` plays for a minute on each database.
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
@@ -14,10 +15,10 @@ import { aCommand, aLane, aMessage, defaults, newCommand, unique } from '../stor
 import { describeEachDatabase } from '../store/each-database.ts';
 import { type LaneFacts, readLane } from '../store/lane-at-rest.ts';
 import { holds } from '../support/holds.ts';
+import { isLong } from '../support/long-run.ts';
 import { patienceMs } from '../support/patience.ts';
 import { type LaneProcess, openLaneProcess } from './lane-process.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const seed = Number(process.env.QUEUE_SEED ?? Date.now() % 1e9);
 
 const who = fc.constantFrom('ann', 'bob');

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { isLong } from '../support/long-run.ts';
 import { aReply, shapeReply } from './reply-builders.ts';
 import { expectLawfulSpans } from './span-rules.ts';
 
-const count = process.env.PARLEY_LONG === '1' ? 5_000 : 500;
+const count = isLong ? 5_000 : 500;
 
 const hostile = fc
   .array(

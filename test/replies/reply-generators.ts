@@ -1,15 +1,10 @@
 import fc from 'fast-check';
 import type { SilenceContext } from '../../src/replies/silence-grammar.ts';
-import { holds } from '../support/holds.ts';
-
-const isLong = process.env.PARLEY_LONG === '1';
+import { budget, holds } from '../support/holds.ts';
 
 /** Runs a property for about a second, or for its full count with PARLEY_LONG=1. */
 export function check<T>(property: fc.IProperty<T>, fullRuns = 100_000): void {
-  holds(property, {
-    numRuns: fullRuns,
-    ...(isLong ? {} : { interruptAfterTimeLimit: 800 }),
-  });
+  holds(property, budget(fullRuns, 800));
 }
 
 export const contexts: fc.Arbitrary<SilenceContext> = fc.constantFrom(

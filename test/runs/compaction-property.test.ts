@@ -1,4 +1,5 @@
 /** Random histories that are compacted repeatedly, by holders that fail, are killed, or have lost their lane. */
+
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { pairCalls } from '../../src/agent/call-pairs.ts';
@@ -23,6 +24,7 @@ import { llmErrors } from '../agent/support/llm-grammar.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { holds } from '../support/holds.ts';
+import { isLong } from '../support/long-run.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 /** Ends of a summary: stored, failed, its holder killed before or after the commit, or its holder already replaced. */
@@ -49,7 +51,6 @@ const step: fc.Arbitrary<Step> = fc
   })
   .map((made) => ({ ...made, fate: made.fate ?? undefined }));
 
-const isLong = process.env.PARLEY_LONG === '1';
 const budget = isLong
   ? { numRuns: 1_000, interruptAfterTimeLimit: 240_000 }
   : { numRuns: 20, interruptAfterTimeLimit: 4_000 };

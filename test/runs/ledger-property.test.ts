@@ -2,6 +2,7 @@
  * Compares the ledger with what the local server counted, whatever goes wrong with the model, whoever stops a run or
  * its sub-agents, and wherever the process dies.
  */
+
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
@@ -36,12 +37,13 @@ import { describeEachDatabase } from '../store/each-database.ts';
 import { limits as spawnLimits } from '../store/family.ts';
 import { readSums, sumUp } from '../store/usage-sums.ts';
 import { holds } from '../support/holds.ts';
+import { isLong } from '../support/long-run.ts';
 import { cutPower } from '../support/power-cut.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
 /** PROOF_CASES: the number of cases on SQLite; PostgreSQL runs a fraction of them. */
-const cases = Number(process.env.PROOF_CASES ?? (process.env.PARLEY_LONG === '1' ? 2_000 : 6));
-const parts = { sqlite: 1, postgres: process.env.PARLEY_LONG === '1' ? 0.25 : 1 / 3 } as const;
+const cases = Number(process.env.PROOF_CASES ?? (isLong ? 2_000 : 6));
+const parts = { sqlite: 1, postgres: isLong ? 0.25 : 1 / 3 } as const;
 const [first, fallback] = ['claude-sonnet-5-5', 'claude-haiku-4-5'] as const;
 
 /** What happens at one request. */

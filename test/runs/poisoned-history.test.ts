@@ -1,4 +1,5 @@
 /** Whatever a model or a tool writes into a conversation, the next message is still answered. */
+
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentMessage, MessagePart } from '../../src/contracts/message.ts';
@@ -11,11 +12,12 @@ import { type AnthropicServer, startAnthropicServer } from '../platforms/anthrop
 import type { ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { isLong } from '../support/long-run.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { playNext } from './run-builders.ts';
 
 const nested = (depth: number, open = '[', close = ']') => open.repeat(depth) + close.repeat(depth);
-const inTotal = process.env.PARLEY_LONG === '1' ? 10_000 : 200;
+const inTotal = isLong ? 10_000 : 200;
 
 describe('a conversation', () => {
   const store = openOwnStore();

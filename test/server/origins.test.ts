@@ -5,10 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channelId } from '#contracts/ids.ts';
 import { ownAddresses, phoneAddress } from '../../src/server/own-addresses.ts';
+import { isLong } from '../support/long-run.ts';
 import { aServer, pathOf, type RunningServer, send } from './a-server.ts';
 import { hostileHosts, hostileOrigins } from './hostile-addresses.ts';
-
-const isLong = process.env.PARLEY_LONG === '1';
 
 /** Routes in addition to those of the API's own description: undocumented ones, and ones for parts not present here. */
 const otherRoutes = [

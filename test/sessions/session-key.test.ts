@@ -9,8 +9,8 @@ import {
   type SessionKeyParts,
 } from '../../src/sessions/session-key.ts';
 import { holds } from '../support/holds.ts';
+import { isLong } from '../support/long-run.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const budget = (ms: number) => ({
   numRuns: isLong ? 1_000_000 : 200_000,
   interruptAfterTimeLimit: isLong ? 60_000 : ms,

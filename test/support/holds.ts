@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { isLong } from './long-run.ts';
 
 /** `interruptAfterTimeLimit` is for the long run, in ms, and ends the search, not the test. */
 type Budget<T> = Omit<fc.Parameters<T>, 'markInterruptAsFailure' | 'reporter' | 'asyncReporter'>;
@@ -7,7 +8,12 @@ type Budget<T> = Omit<fc.Parameters<T>, 'markInterruptAsFailure' | 'reporter' | 
  * The share of its time that a property gets. Nearly all failures that are ever found show up in the first part; the
  * rest is for the long run, and for judging broken variants.
  */
-const share = Number(process.env.PROPERTY_SHARE ?? (process.env.PARLEY_LONG === '1' ? 1 : 0.4));
+const share = Number(process.env.PROPERTY_SHARE ?? (isLong ? 1 : 0.4));
+
+/** The full count in the long run; otherwise as many of it as fit into the time. */
+export function budget(numRuns: number, ms = 1000) {
+  return isLong ? { numRuns } : { numRuns, interruptAfterTimeLimit: ms };
+}
 
 /**
  * Runs `fc.assert` within a time budget. The first case runs regardless of the time, because fast-check reports a

@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Acceptance } from '../../src/contracts/acceptance.ts';
 import { peerId } from '../../src/contracts/ids.ts';
+import { isLong } from '../support/long-run.ts';
 import { sharedFolder } from '../support/own-folder.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import {
@@ -23,7 +24,6 @@ import {
 import { eventNames } from './access-events.ts';
 import { anAccessFixture, contentsOf, findUnexplained } from './access-fixture.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const generated = isLong ? 100_000 : 3_000;
 
 describe('the door (threat 1)', () => {

@@ -2,6 +2,7 @@
  * Threat 10: whatever file somebody sends, it costs a bounded amount of memory, is written only under a
  * generated name, and keeps nobody else waiting.
  */
+
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -9,9 +10,9 @@ import { asRun } from '../e2e/as-run.ts';
 import { findBreaches, readStore, untilAtRest } from '../e2e/conservation.ts';
 import { bob, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
 import { blocksOf } from '../platforms/anthropic/wire.ts';
+import { isLong } from '../support/long-run.ts';
 import { hostileFiles, shownImages } from './hostile-files.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const maxMb = isLong ? 20 : 1;
 const mostGrowthMb = 100;
 const mark = `escaped-${crypto.randomUUID()}`;

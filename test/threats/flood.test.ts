@@ -1,4 +1,5 @@
 /** Threat 16: a sender who floods the queue delays nobody, fills no memory and is notified once. */
+
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, test } from 'vitest';
@@ -7,8 +8,8 @@ import { untilAtRest, untilLedger } from '../e2e/conservation.ts';
 import { startTelegramGateway } from '../e2e/telegram-gateway.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { TgUser } from '../platforms/telegram/types.ts';
+import { isLong } from '../support/long-run.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const ticks = isLong ? 600 : 60;
 const perTick = isLong ? 50 : 5;
 const mallory: TgUser = { id: 666, is_bot: false, first_name: 'Mallory' };

@@ -1,4 +1,5 @@
 /** Threat 17: whatever ids a model makes up, the tools of a run that isn't the owner's only show its own session. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,12 +15,12 @@ import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { corePlugin } from '../../src/tools/core-tools.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
+import { isLong } from '../support/long-run.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
 import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const foreign = isLong ? 1_000 : 100;
 const secret = 'FOREIGN-CONTENT';
 

@@ -3,6 +3,7 @@
  * running. The readers themselves are fuzzed in test/channel-kit/client-conversation.test.ts and, for the networks, in
  * test/channels: telegram/poll, discord/inbound, discord/gateway-frame and signal/inbound, with a million frames each.
  */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
@@ -12,8 +13,8 @@ import { WebSocket } from 'ws';
 import { findBreaches, readStore } from '../e2e/conservation.ts';
 import { openStage, type Stage } from '../e2e/stage.ts';
 import { until } from '../e2e/until.ts';
+import { isLong } from '../support/long-run.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const fewest = 500;
 const frames = isLong ? 100_000 : 10_000;
 const budgetMs = isLong ? 300_000 : 2_500;

@@ -2,6 +2,7 @@
  * Threat 2: nobody finds a pairing code by guessing, uses one twice, or pushes out another's request. Runs the
  * store's own steps on a database file, with a clock that the test controls: hours of guessing take seconds.
  */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,8 +19,8 @@ import { migrate } from '../../src/store/migrate.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { approveIn, askIn, atConsole } from '../store/access-builders.ts';
+import { isLong } from '../support/long-run.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const guesses = isLong ? 1_000_000 : 20_000;
 const replays = isLong ? 10_000 : 300;
 const minute = 60_000;

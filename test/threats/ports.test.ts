@@ -2,13 +2,15 @@
  * Threat 15: a gateway with its own Redis can be reached at the configured port and nowhere else. Checked here from
  * another network namespace; in every run test/e2e/process-health.test.ts reads what each process listens on.
  */
+
 import { expect, it, onTestFinished } from 'vitest';
 import { startParley } from '../e2e/parley-process.ts';
 import { privateSocket, untilServing } from '../e2e/redis-faults.ts';
+import { isLong } from '../support/long-run.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { listenersOf, twoNamespaces } from './open-ports.ts';
 
-it.runIf(process.env.PARLEY_LONG === '1')(
+it.runIf(isLong)(
   'another network namespace finds no port, and the one that was opened to it',
   { timeout: 600_000 },
   async (test) => {

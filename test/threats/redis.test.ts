@@ -13,11 +13,12 @@ import { startParley } from '../e2e/parley-process.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
 import { ada, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
 import { until } from '../e2e/until.ts';
+import { isLong } from '../support/long-run.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { patienceMs } from '../support/patience.ts';
 
 /** 10,000 forged jobs in the long run. */
-const forgeries = process.env.PARLEY_LONG === '1' ? 10 : 1;
+const forgeries = isLong ? 10 : 1;
 
 describe('Redis as an attacker (threat 14)', () => {
   test.concurrent('is refused at start when it stands open to others', { timeout: 300_000 }, async ({

@@ -1,16 +1,13 @@
 /** Threat 18 at the gateway: a frame is read or ignored and never causes a throw; no number exceeds its bounds. */
+
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readFrame, readGatewayUrl } from '../../../channels/discord/gateway-frame.ts';
 import { readHistoric } from '../../../channels/discord/inbound.ts';
-import { holds } from '../../support/holds.ts';
+import { budget, holds } from '../../support/holds.ts';
 import { aGuild, aMessage, aScene, general } from './payloads.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
-const counts = {
-  numRuns: 1_000_000,
-  ...(isLong ? {} : { interruptAfterTimeLimit: 1000 }),
-};
+const counts = budget(1_000_000);
 
 const awkward = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),

@@ -6,6 +6,7 @@ import { type Known, readFrames } from '../../../channels/signal/inbound.ts';
 import { RecentMessages } from '../../../channels/signal/recent.ts';
 import { type SignalServer, startSignalServer } from '../../platforms/signal/server.ts';
 import type { Group, Person } from '../../platforms/signal/types.ts';
+import { isLong } from '../../support/long-run.ts';
 
 /** What people do on the local Signal server, read as the adapter reads it. None of it goes over HTTP. */
 let server: SignalServer;
@@ -497,7 +498,7 @@ describe('what cannot be read', () => {
         expect(events.length + unreadable.length).toBeLessThanOrEqual(1);
         for (const { raw } of unreadable) expect(raw.isWellFormed()).toBe(true);
       }),
-      { numRuns: process.env.PARLEY_LONG === '1' ? 1_000_000 : 3000 },
+      { numRuns: isLong ? 1_000_000 : 3000 },
     );
   });
 });

@@ -1,4 +1,5 @@
 /** Whatever signal-cli-rest-api refuses, leaves unanswered or repeats neither ends receiving nor speeds it up. */
+
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -13,6 +14,7 @@ import { readFrames } from '../../../channels/signal/inbound.ts';
 import { startPoll } from '../../../channels/signal/poll.ts';
 import { startSocket } from '../../../channels/signal/socket.ts';
 import { absurdJson } from '../../support/absurd-json.ts';
+import { isLong } from '../../support/long-run.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { createSteppedClock } from '../../support/stepped-clock.ts';
 import { watchParsing } from '../../support/watch-parsing.ts';
@@ -236,7 +238,7 @@ describe('a number of Signal’s', () => {
         // Without a time from the server, it is the time of arrival here.
         expect(events[0]?.receivedAt).toBe(Number.isFinite(receipt) ? receipt : 99);
       }),
-      { numRuns: process.env.PARLEY_LONG === '1' ? 20_000 : 300 },
+      { numRuns: isLong ? 20_000 : 300 },
     );
   });
 });

@@ -5,8 +5,9 @@ import type { Span } from '#contracts/span.ts';
 import { toStyledText } from '../../../channels/signal/styled-text.ts';
 import { readStyledText } from '../../platforms/signal/styled-text.ts';
 import type { TextStyle } from '../../platforms/signal/types.ts';
+import { isLong } from '../../support/long-run.ts';
 
-const runs = { numRuns: process.env.PARLEY_LONG === '1' ? 100_000 : 5000 };
+const runs = { numRuns: isLong ? 100_000 : 5000 };
 const releases = ['0.100', 'head'] as const;
 
 const spanStyles: Partial<Record<Span['kind'], TextStyle>> = {

@@ -12,6 +12,7 @@ import { channel } from '../../../channels/telegram/index.ts';
 import { createChannelHost } from '../../../src/channel-host/channel-host.ts';
 import { noLiveEvents } from '../../../src/queue/live-events.ts';
 import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
+import { isLong } from '../../support/long-run.ts';
 import { sharedFolder } from '../../support/own-folder.ts';
 import { openOwnStore } from '../../support/own-store.ts';
 import { silentLog } from '../../support/silent-log.ts';
@@ -249,7 +250,7 @@ describe('a number of Telegram’s', () => {
         const size = envelope?.event.kind === 'message' ? envelope.event.attachments[0]?.sizeBytes : 0;
         expect(size === undefined || (Number.isSafeInteger(size) && size >= 0)).toBe(true);
       }),
-      { numRuns: process.env.PARLEY_LONG === '1' ? 20_000 : 500 },
+      { numRuns: isLong ? 20_000 : 500 },
     );
   });
 
@@ -268,7 +269,7 @@ describe('a number of Telegram’s', () => {
           if (event.kind === 'migrated') expect(Number(event.to)).toBeLessThan(0);
         }
       }),
-      { numRuns: process.env.PARLEY_LONG === '1' ? 20_000 : 500 },
+      { numRuns: isLong ? 20_000 : 500 },
     );
   });
 

@@ -2,6 +2,7 @@
  * Threat 5, the race: an attacker swaps a folder for a link while files are being written. The attacker is a separate
  * process, so it truly runs in parallel with the writer. The control shows that the attack works.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
@@ -10,8 +11,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openWorkspace } from '../../../plugins/files/workspace-files.ts';
 import { workspaceDisks } from '../../../src/processes/disk-gate.ts';
+import { isLong } from '../../support/long-run.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 /** The minimum number of tries; there are more until both sides have met as often as `meetings` says. */
 const writes = isLong ? 100_000 : 1_000;
 const meetings = writes / 50;

@@ -9,6 +9,7 @@ import { findChild } from '../../../src/store/children/read-children.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { titleLaneOf } from '../../../src/store/lanes/titles.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
+import { isLong } from '../../support/long-run.ts';
 import { aBot, approve, atConsole, readAccessRows, shownCode } from '../access-builders.ts';
 import { aWorker, endWithout, framing, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -301,7 +302,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     const seen = new Set<string>();
-    for (let n = 0; n < (process.env.PARLEY_LONG === '1' ? 60 : 21); n++) {
+    for (let n = 0; n < (isLong ? 60 : 21); n++) {
       const peer = unique('eve');
       const bot = await letIn(peer);
       const early = n % 3 === 0 ? [] : [bot.says(peer, 'user', 'early')];

@@ -7,11 +7,11 @@ import { steerChild, stopChild } from '../../../src/store/children/operate-child
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { releaseFailedRun } from '../../../src/store/lanes/leases.ts';
 import { holds } from '../../support/holds.ts';
+import { isLong } from '../../support/long-run.ts';
 import { aCommand, aMessage } from '../builders.ts';
 import { type Beside, describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker, fenceOf, tend } from '../family.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 /** The long run plays a fixed count, however long it takes; PROOF_SEED replays the same trees. */
 const runs = isLong ? 1_000 : 60;
 const seed = Number(process.env.PROOF_SEED ?? Date.now() % 1e9);

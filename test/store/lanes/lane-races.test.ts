@@ -2,11 +2,11 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type QueueMode, queueModes } from '../../../src/contracts/queue-settings.ts';
 import type { Store } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
+import { isLong } from '../../support/long-run.ts';
 import { aLane, aMessage, aWorker, defaults, endWithout, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const claims = isLong ? 10_000 : 150;
 /** Per mode. */
 const arrivals = isLong ? 5_000 : 60;

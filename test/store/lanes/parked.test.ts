@@ -14,6 +14,7 @@ import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
+import { isLong } from '../../support/long-run.ts';
 import { someTimelines } from '../../support/some-timelines.ts';
 import { atConsole } from '../access-builders.ts';
 import {
@@ -36,7 +37,7 @@ import { readLane } from '../lane-at-rest.ts';
 const held = ({ laneKey, epoch, runId }: ClaimedRun) => ({ laneKey, epoch, runId });
 
 const hourMs = 3_600_000;
-const rounds = process.env.PARLEY_LONG === '1' ? 20 : 8;
+const rounds = isLong ? 20 : 8;
 
 /** Returns whether a sweep `inMs` from now finds the lane. */
 async function isSwept(store: Store, laneKey: string, inMs = 0): Promise<boolean> {

@@ -17,6 +17,7 @@ import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { parkRun, settleParkedCall } from '../../../src/store/lanes/park-run.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { holds } from '../../support/holds.ts';
+import { isLong } from '../../support/long-run.ts';
 import {
   aCommand,
   aLane,
@@ -33,8 +34,6 @@ import {
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 import { type Item, isGivenUp, QueueModel, type Who } from './queue-model.ts';
-
-const isLong = process.env.PARLEY_LONG === '1';
 
 type Worker = 'boot-a' | 'boot-b';
 

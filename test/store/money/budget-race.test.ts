@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { BudgetLimit } from '../../../src/store/money/budgets.ts';
 import type { StoreSettings } from '../../../src/store/open-store.ts';
+import { isLong } from '../../support/long-run.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { type Race, type Raced, race, readBudget } from './budget-race.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
 const runs = isLong ? 200 : 24;
 
 /** One worker of the race. */
