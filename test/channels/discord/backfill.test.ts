@@ -18,8 +18,8 @@ function aTime() {
   };
 }
 
-describe('what was said while Parley was down', () => {
-  it('is handed over once and in order, page by page, without the bot’s own words', async () => {
+describe('messages missed while Parley was down', () => {
+  it('hands over missed messages once, in order and page by page, without the bot’s own', async () => {
     const { server, ada, general, dm, begin, readings } = await aDiscordStage();
     const first = await begin();
     server.people.sends({ from: ada, text: 'before' });
@@ -42,7 +42,7 @@ describe('what was said while Parley was down', () => {
     expect(intake.anchors.get(general.id as never)).toBe(server.messages(general.id).at(-1)?.id);
   });
 
-  it('is found in a thread that was archived meanwhile', async () => {
+  it('finds missed messages in a thread that was archived meanwhile', async () => {
     const { server, ada, general, begin } = await aDiscordStage();
     const thread = server.places.startsThread({ parent: general, name: 'plans', owner: ada });
     const first = await begin();
@@ -56,7 +56,7 @@ describe('what was said while Parley was down', () => {
     expect(intake.texts).toEqual(['one', 'two']);
   });
 
-  it('is left out when it is too long ago, which is reported once', async () => {
+  it('leaves out messages that are too old and reports the gap once', async () => {
     const time = aTime();
     const { server, ada, dm, begin } = await aDiscordStage({ now: time.now });
     const first = await begin(new RecordingIntake(), { clock: time.clock });
@@ -81,7 +81,7 @@ describe('what was said while Parley was down', () => {
     expect(intake.gaps).toEqual([]);
   });
 
-  it('is reported as a gap where the bot may not read the history, and live events go on', async () => {
+  it('reports a gap where the bot may not read the history, and keeps receiving live events', async () => {
     const { server, ada, general, begin } = await aDiscordStage();
     const first = await begin();
     server.people.sends({ from: ada, channel: general, text: 'one' });
@@ -103,7 +103,7 @@ describe('what was said while Parley was down', () => {
     { what: 'a 404 of Discord’s edge', fault: { kind: 'refuse', status: 404, code: 0, message: 'no' } },
     { what: 'an answer that stops halfway', fault: { kind: 'stall' } },
   ] as const;
-  it.each(passing)('waits for $what, and comes behind it', async ({ fault }) => {
+  it.each(passing)('waits for $what and reads the history afterwards', async ({ fault }) => {
     const { server, ada, general, begin } = await aDiscordStage();
     const first = await begin();
     await first.adapter.stop();
@@ -115,11 +115,11 @@ describe('what was said while Parley was down', () => {
   });
 });
 
-describe('a history that something before Discord refuses', () => {
+describe('a history that a proxy refuses', () => {
   const page = { kind: 'page', status: 403 } as const;
   const times = Number.POSITIVE_INFINITY;
 
-  it('is given up with a gap once Discord answers all else, and live events go on', async () => {
+  it('gives up a history with a gap if only the history is refused, and keeps receiving', async () => {
     const { server, ada, general, begin, readings } = await aDiscordStage();
     const first = await begin();
     server.people.sends({ from: ada, channel: general, text: 'one' });
@@ -135,7 +135,7 @@ describe('a history that something before Discord refuses', () => {
     expect(readings(general.id).length).toBeGreaterThan(20);
   });
 
-  it('is waited for as long as everything is refused', async () => {
+  it('waits for a history as long as Discord refuses everything', async () => {
     const { server, ada, general, begin, readings } = await aDiscordStage();
     const first = await begin();
     await first.adapter.stop();
@@ -152,8 +152,8 @@ describe('a history that something before Discord refuses', () => {
   });
 });
 
-describe('while a conversation is read', () => {
-  it('its live events wait behind what was missed, and those of others do not', async () => {
+describe('reading a conversation', () => {
+  it("delays a conversation's live events until its missed messages are read, and no other's", async () => {
     const { server, ada, bob, begin } = await aDiscordStage();
     const { intake } = await begin();
     server.people.sends({ from: bob, text: 'hello' });
@@ -171,7 +171,7 @@ describe('while a conversation is read', () => {
   });
 });
 
-it('a conversation that cannot be read for now holds up none of those that nobody writes in', async () => {
+it('reads other conversations while one cannot be read', async () => {
   const { server, ada, guild, begin } = await aDiscordStage();
   const channels = ['one', 'two', 'three', 'four'].map((name) => server.world.addChannel(guild, name));
   const first = await begin();
@@ -186,8 +186,8 @@ it('a conversation that cannot be read for now holds up none of those that nobod
   await intake.waitFor(() => intake.texts.length === channels.length);
 });
 
-describe('a guild that the gateway never tells of', () => {
-  it('is asked for, its channels that were never heard of are read, and again when it comes', async () => {
+describe('a guild that the gateway does not report', () => {
+  it('requests an unreported guild, reads its unknown channels, and again when it is reported', async () => {
     const { server, ada, guild, general, begin } = await aDiscordStage();
     const first = await begin();
     await first.adapter.stop();
@@ -204,7 +204,7 @@ describe('a guild that the gateway never tells of', () => {
     expect(intake.texts).toEqual(['missed', 'told by nobody']);
   });
 
-  it('until later loses nothing of a channel that was known and read before it came', async () => {
+  it('loses nothing of a known channel that was read before its guild was reported', async () => {
     const { server, ada, guild, general, begin } = await aDiscordStage();
     const first = await begin();
     server.people.sends({ from: ada, channel: general, text: 'known' });
@@ -223,8 +223,8 @@ describe('a guild that the gateway never tells of', () => {
   });
 });
 
-describe('a guild that is away for a while', () => {
-  it('loses nothing of a channel that was never heard of before', async () => {
+describe('an unavailable guild', () => {
+  it('loses nothing of an unknown channel in a guild that was unavailable', async () => {
     const time = aTime();
     const { server, ada, guild, general, begin } = await aDiscordStage({ now: time.now });
     const { intake } = await begin(new RecordingIntake(), { clock: time.clock });
@@ -240,7 +240,7 @@ describe('a guild that is away for a while', () => {
     expect(intake.texts).toEqual(['meanwhile', 'told by nobody']);
   });
 
-  it('loses nothing of a channel that was being read when it went away', async () => {
+  it('loses nothing of a channel that was being read when its guild became unavailable', async () => {
     const { server, ada, bob, guild, general, begin, readings } = await aDiscordStage();
     const first = await begin();
     await first.adapter.stop();
@@ -263,7 +263,7 @@ describe('a guild that is away for a while', () => {
     expect(intake.texts).toEqual(['meanwhile', 'missed', 'told by nobody']);
   });
 
-  it('that has removed the bot makes its conversations unreachable', async () => {
+  it('makes the conversations of a guild unreachable when it removes the bot', async () => {
     const { server, ada, guild, general, begin } = await aDiscordStage();
     const { intake } = await begin();
     server.people.sends({ from: ada, channel: general, text: 'one' });
@@ -276,7 +276,7 @@ describe('a guild that is away for a while', () => {
     });
   });
 
-  it('that adds the bot is told once, by its owner and where the bot may write', async () => {
+  it('reports once that a guild added the bot, by its owner and in a channel the bot may write in', async () => {
     const { server, ada, begin } = await aDiscordStage();
     const club = server.world.addGuild('Club', ada);
     club.isBotIn = false;

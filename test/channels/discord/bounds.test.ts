@@ -11,7 +11,7 @@ const unreadKeys = (intake: RecordingIntake) => intake.unreadable.map(({ eventKe
 const objects = Array.from({ length: textBound.marks }, () => ({}));
 
 describe.each(absurdJson)('a message with %s', (what, absurd) => {
-  it('costs neither the ones around it nor the event loop, and is kept raw once', async () => {
+  it('keeps the message raw once, without harm to its neighbors or the event loop', async () => {
     const { server, ada, general, begin } = await aDiscordStage();
     const fields = { embeds: JSON.parse(absurd) as unknown };
     const first = await begin();
@@ -42,8 +42,8 @@ describe.each(absurdJson)('a message with %s', (what, absurd) => {
   });
 });
 
-describe('a history', () => {
-  it('that is more than a reply may hold is read in smaller parts', async () => {
+describe('histories', () => {
+  it("reads a history that exceeds a response's limit in smaller parts", async () => {
     const { server, ada, general, begin, readings } = await aDiscordStage();
     const first = await begin();
     await first.adapter.stop();
@@ -60,7 +60,7 @@ describe('a history', () => {
     expect(intake.gaps).toEqual([]);
   });
 
-  it('that cannot even be read message by message is a gap, and others go on', async () => {
+  it('reports a gap for a history that cannot even be read one by one, and keeps receiving', async () => {
     const { server, ada, general, begin } = await aDiscordStage();
     const first = await begin();
     await first.adapter.stop();
@@ -78,8 +78,8 @@ describe('a history', () => {
   });
 });
 
-describe('a guild', () => {
-  it('that is told of with too much at once is asked for, and nothing said there is lost', async () => {
+describe('guilds', () => {
+  it('requests a guild whose report is too large, and loses nothing said there', async () => {
     const { server, ada, guild, general, begin } = await aDiscordStage();
     const quiet = server.world.addChannel(guild, 'quiet');
     const first = await begin();
@@ -96,11 +96,11 @@ describe('a guild', () => {
   });
 });
 
-describe('a frame', () => {
+describe('frames', () => {
   it.each([
     ['without its number', JSON.stringify({ op: 0, t: 'MESSAGE_CREATE', d: { objects } })],
     ['that is longer than is taken', `"${'x'.repeat(longestFrame)}"`],
-  ])('%s ends the connection, and what is missed meanwhile is read', async (_, frame) => {
+  ])('closes the connection over a frame %s, and reads what it misses meanwhile', async (_, frame) => {
     const { server, ada, general, begin } = await aDiscordStage();
     const { intake } = await begin();
     server.people.sends({ from: ada, channel: general, text: 'one' });

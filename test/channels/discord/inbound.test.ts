@@ -28,7 +28,7 @@ const asUser = { id: bot.id, username: 'parley', bot: true };
 const mentionOfBot = { mentions: [asUser], content: `<@${bot.id}> hi` };
 
 describe('a message', () => {
-  it('in a guild carries its channel, its guild and who wrote it', () => {
+  it('reads a guild message with its channel, guild and author', () => {
     const { read } = aScene();
     const message = aMessage({ content: 'good morning' });
     const { envelope, messageId, place } = only(read('MESSAGE_CREATE', message));
@@ -52,14 +52,14 @@ describe('a message', () => {
     expect([messageId, place.id]).toEqual([message.id, general]);
   });
 
-  it('in a thread or a forum post belongs to the channel above it, with the thread in the route', () => {
+  it('assigns a message in a thread or forum post to the channel above it, with the thread in the route', () => {
     const { read } = aScene();
     const { envelope } = only(read('MESSAGE_CREATE', aMessage({ channel_id: thread })));
     expect(envelope.route).toMatchObject({ conversation: forum, thread });
     expect(envelope.chat).toEqual({ kind: 'group', parent: guildId });
   });
 
-  it('without a guild is a direct one, whatever Discord says of the type of its channel', () => {
+  it('treats a message without a guild as direct, whatever Discord says about its channel', () => {
     const { read } = aScene();
     const { envelope } = only(read('MESSAGE_CREATE', aDirectMessage()));
     expect(envelope.chat).toEqual({ kind: 'dm' });
@@ -67,7 +67,7 @@ describe('a message', () => {
     expect(envelope.sender).not.toHaveProperty('isAdmin');
   });
 
-  it('of an unknown channel or thread waits until that is known', () => {
+  it('holds a message of an unknown channel or thread until that is known', () => {
     const { read } = aScene();
     const channelId = nextId();
     expect(read('MESSAGE_CREATE', aMessage({ channel_id: channelId }))).toEqual({
@@ -76,7 +76,7 @@ describe('a message', () => {
     });
   });
 
-  it("of the bot's own is no event, and history is known up to it", () => {
+  it("skips the bot's own message, up to which the history is known", () => {
     const { read } = aScene();
     const own = aMessage({ author: asUser });
     expect(read('MESSAGE_CREATE', own)).toMatchObject({ kind: 'own', messageId: own.id });
@@ -84,7 +84,7 @@ describe('a message', () => {
     expect(read('MESSAGE_CREATE', answer)).toMatchObject({ kind: 'own' });
   });
 
-  it('of another bot or a webhook is marked as one', () => {
+  it('marks a message from another bot or a webhook as one', () => {
     const { read } = aScene();
     const other = { ...bob, bot: true };
     expect(only(read('MESSAGE_CREATE', aMessage({ author: other }))).envelope.sender.isBot).toBe(true);
@@ -97,12 +97,12 @@ describe('a message', () => {
     ['somebody who may manage the guild', { member: { roles: [adminRole] } }, true],
     ['somebody with another role', { member: { roles: [ownRole] } }, false],
     ['somebody with a role nobody knows', { member: { roles: ['1'] } }, false],
-  ])('is an administrator’s when it comes from %s', (_, over, isAdmin) => {
+  ])('decides that a message from %s is or is not an administrator’s', (_, over, isAdmin) => {
     const { read } = aScene();
     expect(only(read('MESSAGE_CREATE', aMessage(over))).envelope.sender.isAdmin).toBe(isAdmin);
   });
 
-  it('says nothing of rank where Discord does not say which roles somebody has', () => {
+  it("claims no rank where Discord does not list the author's roles", () => {
     const { around, directory } = aScene();
     const place = directory.placeOf(general);
     if (place === undefined) throw new Error('the channel is not known');
@@ -112,7 +112,7 @@ describe('a message', () => {
     expect(envelope.route.conversation).toBe(general);
   });
 
-  it('of a kind that Discord writes itself is recorded as unsupported', () => {
+  it('records a message that Discord itself writes as unsupported', () => {
     const { read } = aScene();
     const joined = only(read('MESSAGE_CREATE', aMessage({ type: 7, content: '' })));
     expect(joined.envelope.event).toEqual({
@@ -124,7 +124,7 @@ describe('a message', () => {
   });
 });
 
-describe('being called', () => {
+describe('addressing the bot', () => {
   const calls = (over: Readonly<Record<string, unknown>>) => {
     const { event } = only(aScene().read('MESSAGE_CREATE', aMessage(over))).envelope;
     if (event.kind !== 'message') throw new Error(`a ${event.kind}`);
@@ -144,7 +144,9 @@ describe('being called', () => {
     ['a reply that mentions', { type: 19, referenced_message: own, ...mentionOfBot }, [true, true]],
     ['a reply to a person', { type: 19, referenced_message: aMessage() }, [false, false]],
     ['a reply to what was deleted', { type: 19, referenced_message: null }, [false, false]],
-  ])('%s', (_, over, expected) => expect(calls(over)).toEqual(expected));
+  ])('decides whether the bot is addressed by %s', (_, over, expected) =>
+    expect(calls(over)).toEqual(expected),
+  );
 
   const reference = { message_id: '1450000000000000009', channel_id: general, guild_id: guildId };
   const addressee = (over: Readonly<Record<string, unknown>>, author?: boolean) => {
@@ -184,13 +186,14 @@ describe('being called', () => {
       true,
       [false, undefined],
     ],
-  ])('a reply %s, without the message itself', (_, over, author, expected) =>
-    expect(addressee(over, author)).toEqual(expected),
+  ])(
+    'decides whether a reply %s addresses the bot, without the message itself',
+    (_, over, author, expected) => expect(addressee(over, author)).toEqual(expected),
   );
 });
 
-describe('an id that is empty', () => {
-  it('is none', () => {
+describe('empty ids', () => {
+  it('treats an empty id as absent', () => {
     const { read } = aScene();
     const empty = { guild_id: '', webhook_id: '', message_reference: { message_id: '', guild_id: '' } };
     const { envelope } = only(read('MESSAGE_CREATE', { ...aDirectMessage(), ...empty }));
@@ -199,8 +202,8 @@ describe('an id that is empty', () => {
   });
 });
 
-describe('a number that cannot be true', () => {
-  it('costs no message and moves no date', () => {
+describe('absurd numbers', () => {
+  it('keeps a message with absurd numbers and its dates', () => {
     const scene = aScene();
     const odd = {
       flags: 1e300,
@@ -216,14 +219,14 @@ describe('a number that cannot be true', () => {
   });
 });
 
-describe('what is written', () => {
+describe('the text of a message', () => {
   const contentOf = (over: Readonly<Record<string, unknown>>) => {
     const { event } = only(aScene().read('MESSAGE_CREATE', aMessage(over))).envelope;
     if (event.kind !== 'message') throw new Error(`a ${event.kind}`);
     return event;
   };
 
-  it('has names in the place of ids', () => {
+  it('replaces ids in the text with names', () => {
     const content = `<@${bot.id}> ask <@!${ada.id}> or <@&${adminRole}> in <#${general}> <:wave:123456789> </help:12345>`;
     const { text } = contentOf({
       content,
@@ -232,17 +235,17 @@ describe('what is written', () => {
     expect(text).toBe('@parley ask @Lady L or @Boss in #general :wave: /help');
   });
 
-  it('leaves what it has no name for as it is', () => {
+  it('leaves an id without a known name as it is', () => {
     const content = '<@999999999999999999> <@&888888888888888888> <#777777777777777777> <t:1:R> 1 < 2';
     expect(contentOf({ content }).text).toBe(content);
   });
 
-  it('begins with the command when a mention of the bot stands before one', () => {
+  it('removes a mention of the bot before a command', () => {
     expect(contentOf({ ...mentionOfBot, content: `<@${bot.id}> /queue steer` }).text).toBe('/queue steer');
     expect(contentOf({ ...mentionOfBot, content: `<@${bot.id}> steer` }).text).toBe('@parley steer');
   });
 
-  it('holds no NUL and no half of a character', () => {
+  it('replaces NUL characters and lone surrogates', () => {
     expect(contentOf({ content: 'a\u0000b\ud83d' }).text).toBe('a\ufffdb\ufffd');
   });
 
@@ -255,7 +258,7 @@ describe('what is written', () => {
     });
   });
 
-  it('shows a forwarded message as one, from wherever it came', () => {
+  it('shows a forwarded message as forwarded, wherever it came from', () => {
     const snapshot = { message: { content: 'far away', attachments: [anAttachment()] } };
     const reference = { type: 1, message_id: nextId(), channel_id: general };
     const event = contentOf({ content: '', message_reference: reference, message_snapshots: [snapshot] });
@@ -269,7 +272,7 @@ describe('what is written', () => {
     expect([text, described]).toEqual(['look', ['[Sticker] cat', '[Poll] Tea?']]);
   });
 
-  it('comes with its files', () => {
+  it('carries the files of a message as attachments', () => {
     const over = { attachments: [anAttachment(), anAttachment({ content_type: undefined, filename: 'x' })] };
     const message = aMessage(over);
     expect(contentOf(message).attachments).toEqual([
@@ -305,8 +308,8 @@ function anAttachment(over: Readonly<Record<string, unknown>> = {}) {
   };
 }
 
-describe('an edit', () => {
-  it('has the whole new text and a key of its own for each time of editing', () => {
+describe('edits', () => {
+  it('reads an edit as the whole new text with a separate key for each edit time', () => {
     const { read } = aScene();
     const message = aMessage({ content: 'second' });
     const at = (edited_timestamp: string) =>
@@ -319,20 +322,20 @@ describe('an edit', () => {
     expect(first.eventKey).toBe(at('2026-11-20T10:00:01.000000+00:00').eventKey);
   });
 
-  it('is none when Discord has only looked at a link or pinned the message', () => {
+  it('does not read a link preview or a pin as an edit', () => {
     const { read } = aScene();
     const unfurled = { id: nextId(), channel_id: general, guild_id: guildId, embeds: [{ type: 'link' }] };
     expect(read('MESSAGE_UPDATE', unfurled)).toEqual({ kind: 'nothing' });
     expect(read('MESSAGE_UPDATE', aMessage({ pinned: true }))).toEqual({ kind: 'nothing' });
   });
 
-  it("of the bot's own message is nothing that people did", () => {
+  it("ignores an edit of the bot's own message", () => {
     const edited = aMessage({ author: asUser, edited_timestamp: '2026-11-20T10:00:01.000000+00:00' });
     expect(aScene().read('MESSAGE_UPDATE', edited)).toEqual({ kind: 'nothing' });
   });
 });
 
-describe('a delete', () => {
+describe('deletions', () => {
   const gone = (over: Readonly<Record<string, unknown>> = {}) => ({
     id: nextId(),
     channel_id: general,
@@ -340,7 +343,7 @@ describe('a delete', () => {
     ...over,
   });
 
-  it('names the message, and whose it was where that is known', () => {
+  it('names the deleted message, and its author if known', () => {
     const { read, authors } = aScene();
     const data = gone();
     expect(only(read('MESSAGE_DELETE', data)).envelope).toMatchObject({
@@ -352,14 +355,14 @@ describe('a delete', () => {
     expect(only(read('MESSAGE_DELETE', data)).envelope.sender.id).toBe(ada.id);
   });
 
-  it("of the bot's own message is nothing", () => {
+  it("ignores the deletion of the bot's own message", () => {
     const { read, authors } = aScene();
     const data = gone();
     authors.set(data.id, { id: bot.id, name: 'parley', isBot: true, isSelf: true } as never);
     expect(read('MESSAGE_DELETE', data)).toEqual({ kind: 'nothing' });
   });
 
-  it('of many at once is one event for each', () => {
+  it('reads a bulk deletion as one event for each message', () => {
     const { read } = aScene();
     const { id: _, ...where } = gone();
     const ids = [nextId(), nextId()];
@@ -369,7 +372,7 @@ describe('a delete', () => {
     );
   });
 
-  it('in a direct channel waits until it is known whose channel that is', () => {
+  it('holds a deletion in a direct channel until it is known whose channel that is', () => {
     const { read, directory } = aScene();
     const data = { id: nextId(), channel_id: dm };
     expect(read('MESSAGE_DELETE', data)).toEqual({ kind: 'unplaced', channelId: dm });
@@ -378,7 +381,7 @@ describe('a delete', () => {
   });
 });
 
-describe('a reaction', () => {
+describe('reactions', () => {
   const reaction = (over: Readonly<Record<string, unknown>> = {}) => ({
     user_id: ada.id,
     channel_id: general,
@@ -389,7 +392,7 @@ describe('a reaction', () => {
     ...over,
   });
 
-  it('names the message, the emoji and who set it', () => {
+  it("names a reaction's message, emoji and person", () => {
     const { envelope } = only(aScene().read('MESSAGE_REACTION_ADD', reaction()));
     expect(envelope.event).toEqual({
       kind: 'reaction',
@@ -406,7 +409,7 @@ describe('a reaction', () => {
     });
   });
 
-  it('keeps one key over a redelivery, and another for the same reaction set again', () => {
+  it('gives a redelivered reaction the same key, and a repeated one another', () => {
     const { read, people } = aScene();
     people.set(ada.id, ada);
     const { member: _, ...removed } = reaction();
@@ -420,19 +423,19 @@ describe('a reaction', () => {
     expect(new Set(keys).size).toBe(3);
   });
 
-  it("of a guild's own emoji is shown by its name", () => {
+  it("shows a guild's own emoji by its name", () => {
     const own = reaction({ emoji: { id: '123456789012345678', name: 'party' } });
     expect(only(aScene().read('MESSAGE_REACTION_ADD', own)).envelope.event).toMatchObject({
       emoji: ':party:',
     });
   });
 
-  it('of the bot itself is nothing', () => {
+  it("ignores the bot's own reaction", () => {
     expect(aScene().read('MESSAGE_REACTION_ADD', reaction({ user_id: bot.id }))).toEqual({ kind: 'nothing' });
   });
 });
 
-describe('an interaction', () => {
+describe('interactions', () => {
   const interaction = (over: Readonly<Record<string, unknown>> = {}) => ({
     id: '1450000000000000777',
     application_id: bot.id,
@@ -445,7 +448,7 @@ describe('an interaction', () => {
     ...over,
   });
 
-  it('of a slash command is a message that calls the bot, and its answer goes to the interaction', () => {
+  it('reads a slash command as a message to the bot and answers the interaction', () => {
     const { envelope, messageId } = only(aScene().read('INTERACTION_CREATE', interaction()));
     expect(envelope).toMatchObject({
       eventKey: 'interaction:1450000000000000777',
@@ -458,7 +461,7 @@ describe('an interaction', () => {
     expect(JSON.stringify(envelope)).not.toContain('secret-token');
   });
 
-  it('of a direct channel names its user', () => {
+  it('reads the user of an interaction in a direct channel', () => {
     const { member: _, guild_id: __, ...direct } = interaction({ channel_id: dm, user: ada });
     const { envelope } = only(
       aScene().read('INTERACTION_CREATE', { ...direct, data: { name: 'status', type: 1 } }),
@@ -470,7 +473,7 @@ describe('an interaction', () => {
     });
   });
 
-  it('of a button names the message and what was pressed', () => {
+  it('reads a pressed button with its message and its data', () => {
     const pressed = interaction({ type: 3, message: { id: '77' }, data: { custom_id: 'approve:1' } });
     expect(only(aScene().read('INTERACTION_CREATE', pressed)).envelope).toMatchObject({
       eventKey: 'button:1450000000000000777',
@@ -478,7 +481,7 @@ describe('an interaction', () => {
     });
   });
 
-  it('of any other kind is recorded as unsupported', () => {
+  it('records any other kind of interaction as unsupported', () => {
     const modal = interaction({ type: 5, data: { custom_id: 'x' } });
     expect(only(aScene().read('INTERACTION_CREATE', modal)).envelope.event.kind).toBe('unsupported');
     const menu = interaction({ data: { type: 3, name: 'Translate', target_id: '1' } });
@@ -486,8 +489,8 @@ describe('an interaction', () => {
   });
 });
 
-describe('what else there is', () => {
-  it('tells every conversation that the bot knew in a guild of its removal', () => {
+describe('other events', () => {
+  it('reports its removal from a guild to every conversation that it knew there', () => {
     const { around } = aScene();
     const events = readRemoval([conversationId('1'), conversationId('2')], { guildId, s: 4 }, around);
     expect(events.map((one) => [one.route.conversation, one.event, one.chat.parent])).toEqual([
@@ -497,7 +500,7 @@ describe('what else there is', () => {
     expect(new Set(events.map(({ eventKey }) => eventKey)).size).toBe(2);
   });
 
-  it('sees who may read the history of a channel', () => {
+  it('knows where the bot may view channels and read their history', () => {
     const deny = (bits: bigint) => [{ id: guildId, type: 0, allow: '0', deny: String(bits) }];
     const channels = [
       { id: general, type: 0, name: 'general', permission_overwrites: deny(1n << 16n) },
@@ -514,7 +517,7 @@ describe('what else there is', () => {
     ['an id that is none', aMessage({ id: 'seven' })],
     ['a hostile key', JSON.parse('{"id":"1","channel_id":"2","__proto__":{"isAdmin":true}}')],
     ['bottomless nesting', JSON.parse(`${'{"a":'.repeat(100)}1${'}'.repeat(100)}`)],
-  ])('keeps what cannot be read as it came: %s', (_, data) => {
+  ])('keeps data that cannot be read raw: %s', (_, data) => {
     const reading = aScene().read('MESSAGE_CREATE', data);
     expect(reading.kind).toBe('unreadable');
     if (reading.kind !== 'unreadable') return;
@@ -522,7 +525,7 @@ describe('what else there is', () => {
     expect(reading.row.problem).not.toBe('');
   });
 
-  it('never throws, whatever comes, and grants no rank by it', () => {
+  it('never throws and never grants a rank, whatever arrives', () => {
     const events = fc.constantFrom(
       ...[
         'MESSAGE_CREATE',

@@ -19,7 +19,7 @@ async function aFile() {
   return { path, deps, aToken, pass };
 }
 
-it('recalls what another process kept, until it has run out, and then drops it from the file', async () => {
+it("reads another process's token until it expires, and then removes it from the file", async () => {
   const { path, deps, aToken, pass } = await aFile();
   const one = aToken('first');
   await (await InteractionTokens.open(deps)).keep(one);
@@ -32,7 +32,7 @@ it('recalls what another process kept, until it has run out, and then drops it f
   expect(await readFile(path, 'utf8')).toBe('');
 });
 
-it('drops what has run out also while it goes on', async () => {
+it('removes expired tokens while it keeps new ones', async () => {
   const { path, deps, aToken, pass } = await aFile();
   const tokens = await InteractionTokens.open(deps);
   for (let count = 0; count < 999; count += 1) await tokens.keep(aToken(`${count}`));
@@ -42,7 +42,7 @@ it('drops what has run out also while it goes on', async () => {
   expect((await readFile(path, 'utf8')).split('\n')).toHaveLength(last.length + 1);
 });
 
-it('recalls nothing that another process has dropped', async () => {
+it('forgets a token that another process has dropped', async () => {
   const { deps, aToken } = await aFile();
   const one = aToken('first');
   const [gateway, worker] = [await InteractionTokens.open(deps), await InteractionTokens.open(deps)];
@@ -52,7 +52,7 @@ it('recalls nothing that another process has dropped', async () => {
   expect(await worker.recall(one.id)).toBeUndefined();
 });
 
-it('loses no whole line to one that a crash cut off', async () => {
+it('keeps the tokens around a line that a crash cut off', async () => {
   const { path, deps, aToken, pass } = await aFile();
   const one = aToken('first');
   await (await InteractionTokens.open(deps)).keep(one);

@@ -43,8 +43,8 @@ async function aCommandedStage(intake = new RecordingIntake(), { clock } = patie
   return { ...stage, adapter, intake, pass };
 }
 
-describe('a slash command', () => {
-  it('is acknowledged before the store has it, and answered in its place', async () => {
+describe('slash commands', () => {
+  it('acknowledges a slash command before it is stored, and edits the answer in', async () => {
     const { server, ada, dm, adapter, intake, route } = await aCommandedStage();
     const release = intake.hold();
     const used = server.people.uses({ from: ada, name: 'queue', options: { text: 'followup' } });
@@ -68,7 +68,7 @@ describe('a slash command', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('that comes twice is acknowledged once', async () => {
+  it('acknowledges a slash command that arrives twice once', async () => {
     const { server, ada, intake } = await aCommandedStage();
     server.gateway.fault({ kind: 'duplicate', event: 'INTERACTION_CREATE' });
     server.people.uses({ from: ada, name: 'stop' });
@@ -78,7 +78,7 @@ describe('a slash command', () => {
     expect(server.calls.filter(({ route }) => route === callback)).toHaveLength(1);
   });
 
-  it('that is not let in leaves nothing behind', async () => {
+  it('removes the acknowledgement of a slash command that is not accepted', async () => {
     const { server, ada, general } = await aCommandedStage(new Refusing());
     const used = server.people.uses({ from: ada, name: 'stop', channel: general });
     await server.waitFor(() => server.deletedMessages(general.id).length === 1);
@@ -86,7 +86,7 @@ describe('a slash command', () => {
     expect(server.texts(general.id)).toEqual([]);
   });
 
-  it('whose place is being taken away is told why by a message', async () => {
+  it('sends the refusal as a message while the acknowledgement is being removed', async () => {
     const { server, ada, dm, adapter, intake } = await aCommandedStage(new Refusing());
     server.fault(
       { kind: 'hang', isApplied: false },
@@ -101,7 +101,7 @@ describe('a slash command', () => {
     expect(server.texts(dm.id).at(-1)).toBe('parley: You may not.');
   });
 
-  it('is answered in its place by the process after a crash, once, be it late or unable to read the history', async () => {
+  it('answers a slash command once after a crash, even late or without access to the history', async () => {
     const { server, ada, general, intake, newAdapter } = await aCommandedStage();
     const used = server.people.uses({ from: ada, name: 'stop', channel: general });
     const { route } = await intake.waitFor(() => intake.events[0]);
@@ -121,7 +121,7 @@ describe('a slash command', () => {
     expect(server.answersTo(used)).toHaveLength(1);
   });
 
-  it('that another process of the folder has answered keeps its answer, whatever else has run out', async () => {
+  it('keeps the answer that another process gave when other acknowledgements expire', async () => {
     const over = Promise.withResolvers<void>();
     const wait: Clock['wait'] = (ms, signal) =>
       ms === tokenLifetimeMs ? over.promise : systemClock.wait(ms, signal);
@@ -141,7 +141,7 @@ describe('a slash command', () => {
     expect(server.texts(dm.id)).toEqual(['parley: Stopped.']);
   });
 
-  it('whose time has run out is answered by a message', async () => {
+  it('answers a slash command as a message once its token has expired', async () => {
     const { server, ada, dm, adapter, intake, pass } = await aCommandedStage();
     const used = server.people.uses({ from: ada, name: 'stop' });
     const { route } = await intake.waitFor(() => intake.events[0]);
@@ -152,8 +152,8 @@ describe('a slash command', () => {
   });
 });
 
-describe('a button', () => {
-  it('is acknowledged at once and handed over with what it stands for', async () => {
+describe('buttons', () => {
+  it('acknowledges a button press at once and hands it over with its data', async () => {
     const { server, ada, dm, intake } = await aCommandedStage();
     const button = { type: 2, style: 1, label: 'Yes', custom_id: 'approve:7' };
     const components = [{ type: 1, components: [button] }];
@@ -166,7 +166,7 @@ describe('a button', () => {
     expect(event).toEqual({ kind: 'button', messageId: messageId(shown.id), data: 'approve:7' });
   });
 
-  it('stands under the question until an edit takes it away, and a late press is told to its person alone', async () => {
+  it('keeps buttons until an edit removes them, and answers a late press only to its sender', async () => {
     const stage = await aCommandedStage(new Late());
     const { server, ada, dm, adapter, route } = stage;
     const buttons = [{ id: 'a:k3:y', label: 'Approve', command: '/approve k3' }];
@@ -196,7 +196,7 @@ describe('a button', () => {
 });
 
 describe('the list of commands', () => {
-  it('is written as it was given, also when the application cannot be read', async () => {
+  it('registers the commands as given, even if the application cannot be read', async () => {
     const { server, adapter } = await aCommandedStage();
     const refused = { kind: 'refuse', status: 404, code: 0, message: '404: Not Found' } as const;
     server.fault(refused, { route: 'GET /applications/@me' });
@@ -207,7 +207,7 @@ describe('the list of commands', () => {
     expect(server.platform.commands.get('global')).toMatchObject([{ name: 'stop', ...places }]);
   });
 
-  it('that cannot be written is tried again by whoever asked, who is told why', async () => {
+  it('reports why commands could not be registered, so that the caller can retry', async () => {
     const { server, adapter } = await aCommandedStage();
     server.fault({ kind: 'rate-limit', retryAfterMs: 60_000 });
     await expect(adapter.commands.register([], forever)).rejects.toMatchObject({

@@ -48,8 +48,8 @@ async function hears(
   await intake.waitFor(() => intake.texts.includes(text));
 }
 
-describe('a gateway that leaves out', () => {
-  it('the answer to a resume is identified to anew, and what was missed is read', async () => {
+describe('a silent gateway', () => {
+  it('identifies again if a resume is not answered, and reads what was missed', async () => {
     const bot = await aBot();
     const { server, ada, general, time, intake } = bot;
     await bot.begin();
@@ -72,7 +72,7 @@ describe('a gateway that leaves out', () => {
   });
 
   it.each(['HELLO', 'READY'] as const)(
-    '%s at the start is dialled again, and says so meanwhile',
+    'dials again if %s does not come at the start, and reports that meanwhile',
     async (what) => {
       const bot = await aBot();
       const { server, time, intake } = bot;
@@ -94,7 +94,7 @@ describe('a gateway that leaves out', () => {
     },
   );
 
-  it('every answer, on a socket that stays open', async () => {
+  it('dials again if an open socket stays silent', async () => {
     const bot = await aBot({ heartbeatIntervalMs: 1_000 });
     const { server, intake } = bot;
     await bot.begin();
@@ -105,7 +105,7 @@ describe('a gateway that leaves out', () => {
     await hears(bot, intake, 'back');
   });
 
-  it('the answers to heartbeats is left, though events flow', async () => {
+  it('resumes if heartbeats are not answered, even while events arrive', async () => {
     const bot = await aBot({ heartbeatIntervalMs: 1_000 });
     const { server, intake } = bot;
     await bot.begin();
@@ -118,8 +118,8 @@ describe('a gateway that leaves out', () => {
   });
 });
 
-describe('a session', () => {
-  it('whose address is gone is given up after three attempts', async () => {
+describe('sessions', () => {
+  it('gives up a session after three attempts if its address is gone', async () => {
     const bot = await aBot();
     const { server, intake } = bot;
     server.resumeUrl = 'ws://127.0.0.1:1/gone';
@@ -136,7 +136,7 @@ describe('a session', () => {
     ['is refused', 0],
     ['is not answered', 10_000],
   ])(
-    'is resumed behind an outage in which every attempt %s, and tells what was edited',
+    'resumes a session after an outage in which every attempt %s, and receives missed edits',
     async (_, afterMs) => {
       const bot = await aBot();
       const { server, ada, general, time, intake } = bot;
@@ -161,7 +161,7 @@ describe('a session', () => {
   );
 
   it.each(['not an address', 'http://127.0.0.1/x', 7])(
-    'that names %s to resume at is resumed where it began',
+    'resumes at the original address if the session names %s instead',
     async (url) => {
       const bot = await aBot();
       const { server, intake } = bot;
@@ -173,7 +173,7 @@ describe('a session', () => {
     },
   );
 
-  it('that is called invalid again and again is begun anew ever more slowly', async () => {
+  it('starts sessions ever more slowly if they keep being called invalid', async () => {
     const bot = await aBot({ identifyIntervalMs: 3_600_000 });
     const { server, time } = bot;
     await bot.begin();
@@ -184,27 +184,30 @@ describe('a session', () => {
   });
 });
 
-describe('what Discord refuses', () => {
-  it.each([4010, 4011, 4012, 4013])('with %i is tried again slowly until it is taken', async (code) => {
-    const bot = await aBot();
-    const { server, time, intake } = bot;
-    server.gateway.closesAtOnceWith = code;
-    await bot.begin();
-    expect(intake.troubles.at(-1)).toMatchObject({
-      kind: 'unreachable',
-      detail: expect.stringContaining(`${code}`),
-    });
-    await server.waitFor(() => server.gateway.counts.connections >= 3);
-    const slow = time.waits.filter((ms) => ms >= 60_000);
-    expect(slow[0]).toBeGreaterThanOrEqual(60_000);
-    expect(slow[1]).toBeGreaterThanOrEqual(300_000);
-    server.gateway.clearFaults();
-    await hears(bot, intake, 'taken');
-    await intake.waitFor(() => intake.troubles.at(-1) === undefined);
-  });
+describe('refusals by Discord', () => {
+  it.each([4010, 4011, 4012, 4013])(
+    'retries slowly after close code %i until it is accepted',
+    async (code) => {
+      const bot = await aBot();
+      const { server, time, intake } = bot;
+      server.gateway.closesAtOnceWith = code;
+      await bot.begin();
+      expect(intake.troubles.at(-1)).toMatchObject({
+        kind: 'unreachable',
+        detail: expect.stringContaining(`${code}`),
+      });
+      await server.waitFor(() => server.gateway.counts.connections >= 3);
+      const slow = time.waits.filter((ms) => ms >= 60_000);
+      expect(slow[0]).toBeGreaterThanOrEqual(60_000);
+      expect(slow[1]).toBeGreaterThanOrEqual(300_000);
+      server.gateway.clearFaults();
+      await hears(bot, intake, 'taken');
+      await intake.waitFor(() => intake.troubles.at(-1) === undefined);
+    },
+  );
 
   it.each([401, 403, 404, 429, 500])(
-    'with %i where the gateway is asked for is tried again',
+    "retries after %i on the request for the gateway's address",
     async (status) => {
       const bot = await aBot();
       const { server, intake } = bot;
@@ -217,7 +220,7 @@ describe('what Discord refuses', () => {
     },
   );
 
-  it('once, after an outage, is tried again after the first step', async () => {
+  it('starts with the first delay if it is refused once after an outage', async () => {
     const bot = await aBot();
     const { server, time, intake } = bot;
     const gatewayUrl = 'GET /gateway/bot';
@@ -230,7 +233,7 @@ describe('what Discord refuses', () => {
     expect(time.waits.filter((ms) => ms >= 300_000 && ms < 1_000_000)).toEqual([]);
   });
 
-  it('with 4004 is taken again once the token is valid', async () => {
+  it('connects again once the token is valid after close code 4004', async () => {
     const bot = await aBot();
     const { server, intake } = bot;
     await bot.begin();
@@ -241,7 +244,7 @@ describe('what Discord refuses', () => {
     await intake.waitFor(() => intake.troubles.at(-1) === undefined);
   });
 
-  it('of its intents is asked for again, and taken once it is granted', async () => {
+  it('asks for a refused intent again and connects once it is granted', async () => {
     const bot = await aBot({ privileged: { messageContent: false } });
     const { server, ada, general, time, intake } = bot;
     await bot.begin();
@@ -253,8 +256,8 @@ describe('what Discord refuses', () => {
   });
 });
 
-describe('a gateway that ends each connection at once', () => {
-  it('is dialled ever more slowly', async () => {
+describe('a gateway that closes each connection at once', () => {
+  it('dials ever more slowly if each connection ends at once', async () => {
     const bot = await aBot();
     const { server, time } = bot;
     server.gateway.closesAtOnceWith = 1011;
@@ -266,7 +269,7 @@ describe('a gateway that ends each connection at once', () => {
     expect(pauses.slice(0, 9)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  it('is identified to less often than Discord allows in a day, however often it says READY', () => {
+  it("identifies less often than Discord's daily limit, however often it gets READY", () => {
     let at = 0;
     const pace = new IdentifyPace({ ...hastyClock, now: () => at });
     const dayMs = 24 * 3_600_000;
@@ -281,9 +284,9 @@ describe('a gateway that ends each connection at once', () => {
   });
 });
 
-describe('a number of the gateway', () => {
+describe('numbers from the gateway', () => {
   it.each([0, -1, 1e300, 'soon', null])(
-    '%s between two heartbeats floods nobody and silences nobody',
+    'neither floods nor drops the connection with a heartbeat interval of %s',
     async (claim) => {
       const bot = await aBot();
       const { server, intake } = bot;
@@ -299,23 +302,20 @@ describe('a number of the gateway', () => {
     { remaining: 0, reset_after: 1e300 },
     { remaining: -5, reset_after: -1 },
     { remaining: '0', reset_after: 'tomorrow' },
-  ])(
-    'that allows no further session (%o) is asked for again within 15 minutes',
-    async (session_start_limit) => {
-      const bot = await aBot();
-      const { server, intake, time } = bot;
-      const body = { url: server.platform.gatewayUrl(), shards: 1, session_start_limit };
-      server.fault({ kind: 'answer', status: 200, body }, { route: 'GET /gateway/bot', times: 2 });
-      await bot.begin();
-      expect(intake.troubles.at(-1)).toMatchObject({ detail: expect.stringContaining('no further session') });
-      await hears(bot, intake, 'allowed');
-      expect(intake.troubles.some((problem) => problem?.nextTryAt !== undefined)).toBe(true);
-      const waits = time.waits.filter((ms) => ms >= 60_000);
-      expect(Math.max(...waits)).toBeLessThanOrEqual(15 * 60_000);
-    },
-  );
+  ])('asks again within 15 minutes if no further session is allowed (%o)', async (session_start_limit) => {
+    const bot = await aBot();
+    const { server, intake, time } = bot;
+    const body = { url: server.platform.gatewayUrl(), shards: 1, session_start_limit };
+    server.fault({ kind: 'answer', status: 200, body }, { route: 'GET /gateway/bot', times: 2 });
+    await bot.begin();
+    expect(intake.troubles.at(-1)).toMatchObject({ detail: expect.stringContaining('no further session') });
+    await hears(bot, intake, 'allowed');
+    expect(intake.troubles.some((problem) => problem?.nextTryAt !== undefined)).toBe(true);
+    const waits = time.waits.filter((ms) => ms >= 60_000);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(15 * 60_000);
+  });
 
-  it('in the headers of a refusal blocks no later call', async () => {
+  it("blocks no later call because of a number in a refusal's headers", async () => {
     const { server, dm, route, newAdapter } = await aBot();
     const adapter = newAdapter();
     await adapter.identify(forever);
@@ -339,8 +339,8 @@ describe('a number of the gateway', () => {
   });
 });
 
-describe('a frame that is none of Discord’s', () => {
-  it('changes nothing', async () => {
+describe('invalid frames', () => {
+  it('ignores frames that are not Discord’s', async () => {
     const bot = await aBot();
     const { server, intake } = bot;
     await bot.begin();
@@ -377,7 +377,7 @@ describe('a frame that is none of Discord’s', () => {
     expect(intake.texts).toEqual(['still here', 'resumed']);
   });
 
-  it('may call the session invalid without saying how', async () => {
+  it('starts another session if the session is called invalid without details', async () => {
     const bot = await aBot();
     const { server, intake } = bot;
     await bot.begin();

@@ -66,8 +66,8 @@ function shown(content: string): string {
   return rendered(content).text.replaceAll('\u200b', '');
 }
 
-describe('text without formatting', () => {
-  it('reads as it was written, whatever markup it looks like', () => {
+describe('unformatted text', () => {
+  it('renders unformatted text as it was written, whatever markup it resembles', () => {
     check(
       fc.property(texts, (text) => {
         const { text: read, spans } = rendered(toMarkdown(plainText(text)));
@@ -86,13 +86,13 @@ describe('text without formatting', () => {
     ['# no heading', '\\# no heading'],
     ['hey @everyone', 'hey \\@everyone'],
     ['<@123456789012345678>', '\\<@123456789012345678>'],
-  ])('escapes no more than is needed: %s', (text, content) => {
+  ])('escapes no more than needed: %s', (text, content) => {
     expect(toMarkdown(plainText(text))).toBe(content);
   });
 });
 
 describe('formatted text', () => {
-  it('reads as it was written, wherever its spans lie', () => {
+  it('renders formatted text as it was written, wherever its spans lie', () => {
     check(
       fc.property(wildTexts, (formatted) => {
         expect(shown(toMarkdown(formatted))).toBe(formatted.text);
@@ -116,7 +116,7 @@ describe('formatted text', () => {
     );
   });
 
-  it('shows each style where words and white space lie between them', { timeout: 300_000 }, () => {
+  it('shows each style if words and spaces separate them', { timeout: 300_000 }, () => {
     check(
       fc.property(phrases, ({ text, spans }) => {
         expect(rendered(toMarkdown({ text, spans }))).toEqual({ text, spans });
@@ -169,7 +169,7 @@ function stylesPerCharacter({ text, spans }: FormattedText): readonly ReadonlySe
   });
 }
 
-describe('links, quotes and blocks', () => {
+describe('links, quotes and code blocks', () => {
   const link = (label: string, url: string): FormattedText => ({
     text: `see ${label}, then go`,
     spans: [{ kind: 'link', start: 4, length: label.length, url }],
@@ -216,7 +216,7 @@ describe('links, quotes and blocks', () => {
     expect(toMarkdown(link(label, url))).toBe(content);
   });
 
-  it('keeps an address of more than 1,000 characters out of the text’s links', () => {
+  it('shows an address of more than 1,000 characters as text instead of a masked link', () => {
     const url = (length: number) => 'https://a.example/'.padEnd(length, 'b');
     const written = (length: number) => toMarkdown(formatMarkdown(`[x**y**\`z\`](${url(length)})`));
     expect(written(1_000)).toContain(`](${url(1_000)})`);
@@ -225,13 +225,13 @@ describe('links, quotes and blocks', () => {
     expect(shown.split(url(1_001))).toHaveLength(2);
   });
 
-  it('does not let an address swallow the markup behind it', () => {
+  it('does not let an address swallow the markup after it', () => {
     const text = 'https://a.example/bold';
     const formatted = { text, spans: [{ kind: 'bold', start: 18, length: 4 }] } as const;
     expect(rendered(toMarkdown(formatted)).text).toBe(text);
   });
 
-  it('quotes whole lines, with what stands in them', () => {
+  it('quotes whole lines together with the styles inside them', () => {
     const text = 'he said:\nfirst *line*\n\ncode()\nand I';
     const spans: readonly Span[] = [
       { kind: 'quote', start: 9, length: 20 },
@@ -248,7 +248,7 @@ describe('links, quotes and blocks', () => {
     ]);
   });
 
-  it('keeps a block of code as it is, fences in it too', () => {
+  it('keeps a code block as it is, including fences inside it', () => {
     const code = '  if (a) {\n    *b*; // ```\n  }';
     const formatted = { text: code, spans: [{ kind: 'code-block', start: 0, length: code.length }] } as const;
     const read = rendered(toMarkdown(formatted));
@@ -256,7 +256,7 @@ describe('links, quotes and blocks', () => {
     expect(read.spans.map(({ kind }) => kind)).toEqual(['code-block']);
   });
 
-  it('keeps two codes that touch apart', () => {
+  it('keeps two adjacent code spans apart', () => {
     const formatted = {
       text: 'ab',
       spans: [

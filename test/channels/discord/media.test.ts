@@ -26,14 +26,14 @@ async function aFileOf(send: 'upload' | 'forward') {
   return { ref, fetched };
 }
 
-describe('a file of a person on Discord', () => {
-  it('is fetched, up to its limit', async () => {
+describe('a file on Discord', () => {
+  it('downloads a file up to its size limit', async () => {
     const { ref, fetched } = await aFileOf('upload');
     expect(await fetched(ref)).toEqual(bytes);
     await expect(fetched({ ...ref, sizeBytes: 1 }, 5)).rejects.toMatchObject({ code: 'media_too_large' });
   });
 
-  it('is asked for nowhere but on Discord’s hosts', async () => {
+  it('downloads files from Discord’s hosts only', async () => {
     const asked: string[] = [];
     const elsewhere = createServer((request, response) => {
       asked.push(request.url ?? '');
@@ -50,7 +50,7 @@ describe('a file of a person on Discord', () => {
   });
 
   it.each(['upload', 'forward'] as const)(
-    'is found again in its %s once its link has expired',
+    'finds a file in its %s again once its link has expired',
     async (send) => {
       const { ref, fetched } = await aFileOf(send);
       expect(await fetched({ ...ref, ref: ref.ref.replace(/ex=\w+/, 'ex=1') })).toEqual(bytes);

@@ -21,7 +21,7 @@ const media = { kind: 'media', path: '/tmp/a.png', mimeType: 'image/png', name: 
 const edit = { kind: 'edit', messageId: messageId('7'), text: plainText('new') } as const;
 
 describe('a send', () => {
-  it('pings nobody, shows no previews, and is known again by its nonce', () => {
+  it('sends without pings and previews, with a nonce for deduplication', () => {
     const call = callOf(text('hi @everyone'));
     expect(call).toMatchObject({
       method: 'send',
@@ -35,7 +35,7 @@ describe('a send', () => {
     });
   });
 
-  it('has one nonce per part, the same in every process, short enough for Discord', () => {
+  it('derives one short nonce per part, the same in every process', () => {
     const nonceOfKey = (key: string) => {
       const call = toCall({ key: partKey(key), route, content: text('x') });
       return call.method === 'send' ? call.body.nonce : '';
@@ -45,7 +45,7 @@ describe('a send', () => {
     expect(nonceOfKey(`${'long-'.repeat(100)}1`)).toMatch(/^[\w-]{20,25}$/);
   });
 
-  it('goes to the thread, and quotes a message without failing when that is gone', () => {
+  it('sends to the thread, with a quote that may be missing', () => {
     const call = callOf(text('hi'), { thread: threadId('1300'), replyTo: messageId('1400') });
     expect(call).toMatchObject({
       channel: '1300',
@@ -53,7 +53,7 @@ describe('a send', () => {
     });
   });
 
-  it('never quotes an interaction, which is no message', () => {
+  it('never quotes an interaction, which is not a message', () => {
     const replyTo = messageId('interaction-1500');
     const outbound = { key: partKey('k'), route: { ...route, replyTo }, content: text('done') };
     const call = toCall(outbound);
@@ -62,7 +62,7 @@ describe('a send', () => {
     expect(interactionOf({ ...outbound, route })).toBeUndefined();
   });
 
-  it('names its file and refuses what Discord takes from nobody', () => {
+  it('names the file, and refuses one that is larger than Discord accepts', () => {
     const named = { ...media, name: 'a/"b".png', caption: plainText('look') };
     expect(callOf(named, {}, 10)).toMatchObject({
       body: { content: 'look', attachments: [{ id: '0', filename: 'a__b_.png' }] },
@@ -71,14 +71,14 @@ describe('a send', () => {
     expect(callOf(media, {}, 11 * 1024 * 1024)).toMatchObject({ method: 'none' });
   });
 
-  it('refuses what is too long, and ids that are none of Discord’s', () => {
+  it('refuses a text that is too long and ids that are not Discord’s', () => {
     expect(callOf(text('x'.repeat(2001))).method).toBe('none');
     expect(callOf(text('*'.repeat(1001))).method).toBe('none');
     expect(callOf(text('x'), { conversation: conversationId('../1') }).method).toBe('none');
     expect(callOf({ kind: 'delete', messageId: messageId('a/b') }).method).toBe('none');
   });
 
-  it('fits every chunk of an answer that is full of markup', () => {
+  it('fits every chunk of an answer full of markup into a message', () => {
     const answer = formatMarkdown(
       `${'**bold_text** with `code` and *stars* \\* \\_ \\[ [a](https://a.example/b) \n'.repeat(80)}`,
     );
@@ -88,8 +88,8 @@ describe('a send', () => {
   });
 });
 
-describe('a change', () => {
-  it('of a text pings nobody either', () => {
+describe('changes', () => {
+  it('edits a text without pings', () => {
     expect(callOf({ ...edit, text: plainText('<@12345678901234567>') })).toEqual({
       method: 'edit',
       channel: '1200',
@@ -108,12 +108,12 @@ describe('a change', () => {
     ['⚠️', '%E2%9A%A0%EF%B8%8F'],
     ['✅', '%E2%9C%85'],
     ['party:123', 'party%3A123'],
-  ])('reacts with %s as Discord writes it', (emoji, inPath) => {
+  ])('encodes the reaction %s as Discord expects', (emoji, inPath) => {
     expect(callOf({ kind: 'reaction', messageId: messageId('7'), emoji })).toMatchObject({ emoji: inPath });
   });
 });
 
-describe('a call that went wrong', () => {
+describe('failed calls', () => {
   const refusal = (status: number, code: number, message = 'no') =>
     Object.assign(new Error(message), { status, code });
   const outcome = (error: unknown, content: OutboundContent = text('x'), over = {}) =>
@@ -145,9 +145,11 @@ describe('a call that went wrong', () => {
     ['an outage inside', refusal(502, 0), { kind: 'unknown' }],
     ['a cut connection', network('UND_ERR_SOCKET'), { kind: 'unknown' }],
     ['no connection', network('ECONNREFUSED'), { kind: 'retry', isOutage: true }],
-  ])('%s', (_, error, expected) => expect(outcome(error)).toMatchObject(expected));
+  ])('decides what becomes of a call after %s', (_, error, expected) =>
+    expect(outcome(error)).toMatchObject(expected),
+  );
 
-  it('in a thread that is gone goes back to the channel', () => {
+  it('reports a thread that is gone, so that the answer goes to the channel', () => {
     for (const code of [10003, 50083, 160005])
       expect(outcome(refusal(404, code), text('x'), { isThread: true })).toMatchObject({
         failure: { kind: 'thread-gone' },
@@ -158,31 +160,31 @@ describe('a call that went wrong', () => {
     });
   });
 
-  it('in a thread says nothing of the channel above', () => {
+  it('does not blame the channel for a permission that is missing in a thread', () => {
     for (const code of [50001, 50013])
       expect(outcome(refusal(403, code), text('x'), { isThread: true })).toMatchObject({
         failure: { kind: 'rejected' },
       });
   });
 
-  it('over its markup is tried again without', () => {
+  it('reports refused markup, so that the text is sent again without it', () => {
     const bold = { text: 'x', spans: [{ kind: 'bold', start: 0, length: 1 }] } as const;
     expect(outcome(refusal(400, 50035), { kind: 'text', text: bold })).toMatchObject({
       failure: { kind: 'markup' },
     });
   });
 
-  it('is repeated when a repeat changes nothing', () => {
+  it('repeats an interrupted call whose repetition changes nothing', () => {
     for (const content of [edit, { kind: 'delete', messageId: messageId('7') } as const])
       expect(outcome(network('UND_ERR_SOCKET'), content).kind).toBe('retry');
   });
 
-  it('has succeeded when what it wanted gone is gone', () => {
+  it('counts a deletion of a message that is gone as sent', () => {
     expect(outcome(refusal(404, 10008), { kind: 'delete', messageId: messageId('7') }).kind).toBe('sent');
     expect(outcome(refusal(404, 10008), edit)).toMatchObject({ failure: { kind: 'rejected' } });
   });
 
-  it('may be over the quoted message alone', () => {
+  it('recognizes a refusal that concerns only the quoted message', () => {
     expect(isQuoteRefused(refusal(400, 160002))).toBe(true);
     expect(isQuoteRefused(refusal(400, 50035, 'Invalid Form Body\nmessage_reference[REPLIES_CANNOT…]'))).toBe(
       true,
@@ -190,7 +192,7 @@ describe('a call that went wrong', () => {
     expect(isQuoteRefused(refusal(400, 50035, 'Invalid Form Body\ncontent[…]'))).toBe(false);
   });
 
-  it('keeps no address in its reason', () => {
+  it("keeps the address out of a refusal's reason", () => {
     const error = Object.assign(new Error('Cannot POST'), { status: 400, code: 1, url: 'https://x/secret' });
     expect(readRefusal(error)?.reason).not.toContain('secret');
   });

@@ -42,8 +42,8 @@ function aHistory() {
   };
 }
 
-describe('live events that wait to be stored', () => {
-  it('count until they are stored', async () => {
+describe('live events that are not stored yet', () => {
+  it('counts live events until they are stored', async () => {
     const history = aHistory();
     history.hand(10_000);
     await history.storesAll();
@@ -51,7 +51,7 @@ describe('live events that wait to be stored', () => {
     expect(history.overflows()).toBe(0);
   });
 
-  it('are left to the history when there are too many', () => {
+  it('leaves live events to the history if there are too many', () => {
     const history = aHistory();
     history.hand(10_001);
     expect(history.overflows()).toBe(1);

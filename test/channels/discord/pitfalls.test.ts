@@ -36,7 +36,7 @@ function messageIn(intake: RecordingIntake, text: string): InboundEnvelope | und
 }
 
 describe('pitfall 51', () => {
-  it('heartbeats and the first sign to a slash command wait for no store and no run', async () => {
+  it('sends heartbeats and acknowledges slash commands while the store is blocked', async () => {
     const { server, ada, begin } = await aBot({ heartbeatIntervalMs: 1000 });
     const { adapter, intake } = await begin();
     await adapter.commands.register([stop], forever);
@@ -57,7 +57,7 @@ describe('pitfall 51', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('a thread that began without a mention is heard from its first message on', async () => {
+  it('hears a thread from its first message, even if it began without a mention', async () => {
     const { server, ada, guild, begin } = await aBot();
     const general = server.world.addChannel(guild, 'general');
     const forum = server.world.addChannel(guild, 'ideas', channelTypes.forum);
@@ -89,7 +89,7 @@ describe('pitfall 51', () => {
     }
   });
 
-  it('a first direct message of somebody whom the bot has never met arrives', async () => {
+  it('receives a first direct message from somebody the bot has never met', async () => {
     const { server, begin } = await aBot();
     const { intake } = await begin();
     const eve = server.world.addUser('eve', 'Eve');
@@ -102,7 +102,7 @@ describe('pitfall 51', () => {
     });
   });
 
-  it('a message has one key and one route, live and out of the history', async () => {
+  it('gives a message the same key and route, whether live or from the history', async () => {
     const { server, ada, guild, begin } = await aBot();
     const general = server.world.addChannel(guild, 'general');
     const thread = server.places.startsThread({ parent: general, name: 'plans', owner: ada });

@@ -11,7 +11,7 @@ import { RecordingIntake } from '../recording-intake.ts';
 import { aDiscordStage, forever } from './discord-stage.ts';
 
 describe('a resumed session', () => {
-  it('brings what was missed once and in order, without a look at history', async () => {
+  it('receives missed messages once and in order after a resume, without reading histories', async () => {
     const { server, ada, general, dm, begin, readings } = await aDiscordStage();
     const { intake } = await begin();
     server.people.sends({ from: ada, text: 'one' });
@@ -27,7 +27,7 @@ describe('a resumed session', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('is asked for when Discord asks to connect again', async () => {
+  it('resumes when Discord asks it to reconnect', async () => {
     const { server, ada, begin } = await aDiscordStage();
     const { intake } = await begin();
     server.gateway.askToReconnect();
@@ -39,7 +39,7 @@ describe('a resumed session', () => {
 });
 
 describe('a new session', () => {
-  it('reads what was missed in every kind of conversation, once and in order', async () => {
+  it('reads missed messages in every kind of conversation after a new session, once and in order', async () => {
     const { server, ada, guild, general, begin } = await aDiscordStage();
     const thread = server.places.startsThread({ parent: general, name: 'plans', owner: ada });
     const forum = server.world.addChannel(guild, 'ideas', channelTypes.forum);
@@ -63,7 +63,7 @@ describe('a new session', () => {
     expect(server.gateway.counts.identifies).toBe(2);
   });
 
-  it('reads again what was read before it began', async () => {
+  it('reads histories again that it read before the new session began', async () => {
     const { server, bob, begin, readings } = await aDiscordStage();
     const gate = Promise.withResolvers<void>();
     // Discord wants 5 s between two identifies; the second one waits at this gate.
@@ -86,8 +86,8 @@ describe('a new session', () => {
   });
 });
 
-describe('a bot', () => {
-  it('that is renamed goes by its new name, told by the session or by the next one', async () => {
+describe("the bot's name and roles", () => {
+  it('follows a renamed bot, whether the session or the next one reports it', async () => {
     const { server, ada, general, begin } = await aDiscordStage();
     const { bot } = server.world;
     const { intake } = await begin();
@@ -103,7 +103,7 @@ describe('a bot', () => {
     expect(intake.names).toEqual(['renamed', 'renamed-again']);
   });
 
-  it('sees no more by a role that is deleted', () => {
+  it('loses access that came from a deleted role', () => {
     const bot = botOf({ id: '9', username: 'parley' });
     const directory = new Directory(bot);
     const all = String(PermissionFlagsBits.ViewChannel | PermissionFlagsBits.SendMessages);
@@ -120,8 +120,8 @@ describe('a bot', () => {
   });
 });
 
-describe('a conversation that this process knows nothing of', () => {
-  it('is asked for, also when the first that comes of it is an edit, a reaction or a deletion', async () => {
+describe('conversations unknown to this process', () => {
+  it('looks up an unknown conversation, even if an edit, a reaction or a deletion arrives first', async () => {
     const { server, ada, begin } = await aDiscordStage();
     const first = await begin();
     const said = ['a', 'b', 'c'].map((text) => server.people.sends({ from: ada, text }));
@@ -143,7 +143,7 @@ describe('a conversation that this process knows nothing of', () => {
     expect(intake.unreadable).toEqual([]);
   });
 
-  it('that is a direct one is found again after a crash before its first message was stored', async () => {
+  it('finds an unknown direct conversation again after a crash before its first message was stored', async () => {
     const { server, ada, dm, begin } = await aDiscordStage();
     const first = await begin();
     first.intake.failNext('store_unavailable', 1_000_000);
@@ -158,7 +158,7 @@ describe('a conversation that this process knows nothing of', () => {
     expect(intake.texts).toEqual(['hello?']);
   });
 
-  it('is a thread that was archived: writing in it wakes it up', async () => {
+  it('receives a message that reopens an archived thread', async () => {
     const { server, ada, general, begin } = await aDiscordStage();
     const thread = server.places.startsThread({ parent: general, name: 'old', owner: ada });
     server.places.archives(thread);
@@ -169,8 +169,8 @@ describe('a conversation that this process knows nothing of', () => {
   });
 });
 
-describe('the intake', () => {
-  it('is handed what comes while the store is away, in order, and nothing twice', async () => {
+describe('intake', () => {
+  it('hands events to intake again after the store was unavailable, in order and once', async () => {
     const { server, ada, begin } = await aDiscordStage();
     const { intake } = await begin();
     intake.failNext('store_full', 3);
@@ -180,7 +180,7 @@ describe('the intake', () => {
     expect(intake.texts).toEqual(texts);
   });
 
-  it('is handed nothing more once another process has the account', async () => {
+  it('hands nothing more to intake once another process owns the account', async () => {
     const { server, ada, begin } = await aDiscordStage();
     const { intake } = await begin();
     intake.failNext('stale_epoch');
@@ -191,8 +191,8 @@ describe('the intake', () => {
   });
 });
 
-describe('what the developer portal allows', () => {
-  it('without Message Content the bot goes on with what mentions it, and says what to switch on', async () => {
+describe('settings in the developer portal', () => {
+  it('receives only mentions without Message Content, and says what to switch on', async () => {
     const { server, ada, general, begin } = await aDiscordStage({ privileged: { messageContent: false } });
     const warned: unknown[] = [];
     const log: Log = { ...silentLog, warn: (fields, event) => void warned.push([event, fields]) };
@@ -210,7 +210,7 @@ describe('what the developer portal allows', () => {
     });
   });
 
-  it('may change while the bot runs: it connects anew, and reads what was missed', async () => {
+  it('reconnects when the settings change while the bot runs, and reads what was missed', async () => {
     const { server, ada, begin } = await aDiscordStage();
     const { intake } = await begin();
     server.people.sends({ from: ada, text: 'one' });
@@ -221,7 +221,7 @@ describe('what the developer portal allows', () => {
     expect(server.gateway.counts.identifies).toBe(2);
   });
 
-  it('a token that is withdrawn while the bot runs is said to be refused', async () => {
+  it('reports a token that is revoked while the bot runs as refused', async () => {
     const { server, begin } = await aDiscordStage();
     const { adapter, intake } = await begin();
     server.revokeToken();

@@ -10,7 +10,7 @@ import { aDiscordStage, aText, forever, replyingTo } from './discord-stage.ts';
 const onSend = { route: 'POST /channels/:channel/messages' };
 
 describe('a send', () => {
-  it('whose answer was lost is repeated under its nonce, by another process too, and stands once', async () => {
+  it('repeats a send whose answer was lost under its nonce, from another process too, so it appears once', async () => {
     const { server, dm, route, newAdapter, posts } = await aDiscordStage();
     const outbound = aText(route(dm.id), 'hello');
     const first = newAdapter();
@@ -30,7 +30,7 @@ describe('a send', () => {
     ['is answered 502', { kind: 'lose-answer' }],
     ['is not answered', { kind: 'hang', isApplied: true }],
     ['is cut off', { kind: 'cut' }],
-  ] as const)('is made once when it %s, and its fate is unknown', async (_, fault) => {
+  ] as const)('makes a send once if it %s, and reports it as unknown', async (_, fault) => {
     const { server, dm, route, newAdapter, posts } = await aDiscordStage();
     const adapter = newAdapter({ callTimeoutMs: 1000 });
     await adapter.identify(forever);
@@ -39,7 +39,7 @@ describe('a send', () => {
     expect(posts()).toHaveLength(1);
   });
 
-  it('is looked for when Discord has forgotten its nonce', async () => {
+  it('looks for a sent message if Discord has forgotten its nonce', async () => {
     const { server, dm, ada, route, newAdapter } = await aDiscordStage({ nonceWindowMs: 0 });
     // It doesn't receive, because that would read the history as well.
     const adapter = newAdapter();
@@ -63,7 +63,7 @@ describe('a send', () => {
     expect(await adapter.lookup.find(outbound, since, forever)).toMatchObject({ kind: 'later' });
   });
 
-  it('stays unknown where what was said there cannot be read', async () => {
+  it('keeps a send unknown if the conversation cannot be read', async () => {
     const { server, general, route, newAdapter } = await aDiscordStage({ nonceWindowMs: 0 });
     const adapter = newAdapter();
     await adapter.identify(forever);
@@ -75,7 +75,7 @@ describe('a send', () => {
     expect(await adapter.lookup.find(outbound, since, forever)).toMatchObject({ kind: 'unknown' });
   });
 
-  it('and an edit ping nobody: not by a name, not by a role, not by quoting', async () => {
+  it('pings nobody in a send or an edit, be it by name, by role or by a quote', async () => {
     const { server, ada, guild, general, route, begin } = await aDiscordStage();
     const { adapter } = await begin();
     const role = server.world.addRole(guild, 'everybody');
@@ -91,7 +91,7 @@ describe('a send', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('goes into its thread, which wakes up, and to the channel only where everybody could read the thread', async () => {
+  it('sends into a thread, which reopens, and to the channel only if everybody could read the thread', async () => {
     const { server, ada, general, route, begin } = await aDiscordStage();
     const { adapter } = await begin();
     const failureIn = async (id: string, text: string) => {
@@ -120,7 +120,7 @@ describe('a send', () => {
     expect(server.botMessages(general.id)).toEqual([]);
   });
 
-  it('that quotes a message which cannot be quoted goes without', async () => {
+  it('sends without the quote if the message cannot be quoted', async () => {
     const { server, ada, general, route, begin } = await aDiscordStage();
     const { adapter } = await begin();
     const asked = server.people.sends({ from: ada, channel: general, text: 'who?' });
@@ -130,7 +130,7 @@ describe('a send', () => {
     expect(server.botMessages(general.id)).toMatchObject([{ text: 'me', replyTo: undefined }]);
   });
 
-  it('beyond the rate waits in the outbox: the call never leaves', async () => {
+  it('leaves a send beyond the rate limit to the outbox without a call', async () => {
     const { server, dm, route, begin, posts } = await aDiscordStage({ rates: discordRates });
     const { adapter } = await begin();
     const results = [];
@@ -147,7 +147,7 @@ describe('a send', () => {
     ['a page', { status: 200, headers: { 'content-type': 'text/html' } }, 'unknown', 0],
     ['a ban without a time', { status: 429, headers: { 'content-type': 'text/html' } }, 'retry', 60_000],
   ] as const)(
-    'that %s answers is not taken for done, and neither is an edit',
+    'does not count a send or an edit answered with %s as done',
     async (_, answer, kind, afterMs) => {
       const { server, dm, route, newAdapter } = await aDiscordStage();
       const adapter = newAdapter();
@@ -167,7 +167,7 @@ describe('a send', () => {
     },
   );
 
-  it('that something before Discord refuses time and again, though Discord answers all else, is given up', async () => {
+  it('gives up a send that keeps being refused while Discord answers other calls', async () => {
     const { server, dm, route, newAdapter } = await aDiscordStage();
     const adapter = newAdapter();
     await adapter.identify(forever);
@@ -192,7 +192,7 @@ describe('a send', () => {
     expect(kind).toBe('retry');
   });
 
-  it('where the bot may not write finds the conversation out of reach, and a revoked token refused', async () => {
+  it('reports a conversation that the bot may not write in as unreachable, and a revoked token', async () => {
     const { server, general, dm, route, begin } = await aDiscordStage();
     const { adapter } = await begin();
     server.places.denies(general, 'sendMessages');
@@ -207,7 +207,7 @@ describe('a send', () => {
 });
 
 describe('the token', () => {
-  it('stands in no line of the log and in no result, whatever goes wrong', async () => {
+  it('keeps the token out of logs and results, whatever fails', async () => {
     const lines: string[] = [];
     const keep = (fields: object, event?: string) => void lines.push(JSON.stringify([event, fields]));
     const log = { debug: keep, info: keep, warn: keep, error: keep } as Log;
@@ -233,10 +233,10 @@ describe('the token', () => {
   });
 });
 
-describe('a file', () => {
+describe('files', () => {
   const bytes = Buffer.from('a plan');
 
-  it('is sent with its name, repeated under one nonce, and stands once', async () => {
+  it('sends a file with its name, repeated under one nonce, so it appears once', async () => {
     const { server, dm, dataDir, route, begin } = await aDiscordStage();
     const { adapter } = await begin();
     const path = join(dataDir, 'plan.txt');
@@ -249,7 +249,7 @@ describe('a file', () => {
     expect(server.botMessages(dm.id)).toMatchObject([{ files: [{ name: 'plan.txt', sizeBytes: 6 }] }]);
   });
 
-  it('is sent where Signal’s HTTP client is loaded too', async () => {
+  it('sends a file while Signal’s HTTP client is loaded, too', async () => {
     await import('undici');
     const { server, dm, dataDir, route, begin } = await aDiscordStage();
     const { adapter } = await begin();

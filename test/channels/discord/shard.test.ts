@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import * as ws from 'ws';
 import { Shard } from '../../../channels/discord/shard.ts';
 
-it('the library still calls its frames’ reader and its connection what the shard calls them', () => {
+it("finds the shard's private names in the library's frame reader and connection", () => {
   expect(Object.getOwnPropertyNames(WebSocketShard.prototype)).toContain('unpackMessage');
   const doors = { onFrame: () => undefined, onLeave: () => undefined };
   const strategy = {} as ConstructorParameters<typeof Shard>[0];

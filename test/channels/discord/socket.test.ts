@@ -42,7 +42,7 @@ async function isLeft(socket: Socket): Promise<void> {
   await new Promise((resolve) => socket.once('end', resolve).once('close', resolve));
 }
 
-it.each(['at once', 'while it is being made'] as const)('that is ended %s is left', async (when) => {
+it.each(['at once', 'while it is being made'] as const)('leaves a socket that is closed %s', async (when) => {
   const { connected, url } = await aServer();
   const { socket } = dial(url);
   if (when === 'while it is being made') await connected;
@@ -53,7 +53,7 @@ it.each(['at once', 'while it is being made'] as const)('that is ended %s is lef
   if (other instanceof Object) await isLeft(other);
 });
 
-it('whose other side never closes its half is cut', async () => {
+it('cuts a connection whose other side never closes its half', async () => {
   const { connected, url } = await aServer({ upgrades: true });
   const { socket, greeted } = dial(url);
   await greeted;

@@ -39,13 +39,13 @@ const text = (value: string): OutboundContent => ({ kind: 'text', text: plainTex
 const methods = (name: string) => server.calls.filter((call) => call.method === name);
 
 describe('identify', () => {
-  it('says unavailable, to be tried again, when Telegram is away', async () => {
+  it('reports Telegram as unavailable for now if it does not respond to identify', async () => {
     await server.goAway();
     const failure = newAdapter(server).identify(forever);
     await expect(failure).rejects.toMatchObject({ code: 'channel_unavailable', retry: { kind: 'later' } });
   });
 
-  it('says in its fault neither the token nor the address', async () => {
+  it("keeps the token and the address out of identify's error", async () => {
     server.revokeToken();
     const failure: unknown = await newAdapter(server)
       .identify(forever)
@@ -62,7 +62,7 @@ describe('configuration', () => {
     },
   );
 
-  it('takes the token bare or as a secret, and an apiRoot with or without a slash', () => {
+  it('accepts a token as text or as a secret, and an apiRoot with or without a slash', () => {
     const token = '123456:AAE-abcdefghijklmnop';
     expect(telegramConfig.parse({ token }).token).toBe(token);
     const config = telegramConfig.parse({ token: { reveal: () => token }, apiRoot: 'http://127.0.0.1:81/' });
@@ -71,7 +71,7 @@ describe('configuration', () => {
 });
 
 describe('topics', () => {
-  it('are answered in the topic, and the General topic without naming it', async () => {
+  it('answers in the topic asked in, and in the General topic without naming it', async () => {
     const { chat } = server.world.addSupergroup('Forum', { isForum: true });
     const topic = server.world.addTopic(chat.id, 'Plans', ada);
     const forum = routeTo(server, chat.id);
@@ -85,7 +85,7 @@ describe('topics', () => {
     ]);
   });
 
-  it('that are gone say so, so that core can answer beside them', async () => {
+  it('reports a topic that is gone as thread-gone', async () => {
     const { chat } = server.world.addSupergroup('Forum', { isForum: true });
     const result = await send(text('x'), { ...routeTo(server, chat.id), thread: threadId('99') });
     expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'thread-gone' } });
@@ -93,7 +93,7 @@ describe('topics', () => {
 });
 
 describe('a group that became a supergroup', () => {
-  it('answers a send to its old id with the new one', async () => {
+  it("answers a send to a migrated group's old id with its new id", async () => {
     const { chat } = server.world.addGroup('Old');
     const grown = server.people.migrates(chat.id);
     const result = await send(text('x'), routeTo(server, chat.id));
@@ -102,7 +102,7 @@ describe('a group that became a supergroup', () => {
 });
 
 describe('a reply', () => {
-  it('quotes the message, and goes out unquoted when that one is gone', async () => {
+  it('quotes the message it replies to, and sends without the quote once that message is gone', async () => {
     const { messageId: asked } = server.userSends({ from: ada, text: 'question' });
     const route = { ...dm, replyTo: messageId(String(asked)) };
     await send(text('first'), route);
@@ -113,14 +113,14 @@ describe('a reply', () => {
 });
 
 describe('typing', () => {
-  it('names the General topic of a forum, and asks only once whether it is one', async () => {
+  it("shows typing in a forum's General topic and asks once whether the chat is a forum", async () => {
     const { chat } = server.world.addSupergroup('Forum', { isForum: true });
     for (let count = 0; count < 3; count += 1) await adapter.typing.show(routeTo(server, chat.id), forever);
     expect(server.typing.map(({ threadId: where }) => where)).toEqual([1, 1, 1]);
     expect(methods('getChat')).toHaveLength(1);
   });
 
-  it('names no topic in chats without topics, and follows a group that gets them', async () => {
+  it('shows typing without a topic in a plain chat, and with one once the group has topics', async () => {
     let now = Date.now();
     adapter = newAdapter(server, { clock: { ...hastyClock, now: () => now } });
     await adapter.identify(forever);
@@ -137,7 +137,7 @@ describe('typing', () => {
     expect(server.typing.at(-1)?.threadId).toBeUndefined();
   });
 
-  it('never fails, and refreshes before the sign goes out after 5 s', async () => {
+  it('ignores failures of typing and refreshes it before it expires after 5 s', async () => {
     await server.goAway();
     await expect(adapter.typing.show(dm, forever)).resolves.toBeUndefined();
     expect(adapter.typing.refreshMs).toBeLessThan(5000);
@@ -145,7 +145,7 @@ describe('typing', () => {
 });
 
 describe('drafts', () => {
-  it('show the answer so far with a Stop button, whose press arrives as stop', async () => {
+  it('shows a draft with a Stop button that arrives as a stop event', async () => {
     const intake = new RecordingIntake();
     await adapter.start(intake);
     await server.waitFor(() => server.updates.isPolled);
@@ -161,13 +161,13 @@ describe('drafts', () => {
     expect(envelope).toMatchObject({ event: { kind: 'stop' }, route: { conversation: String(ada.id) } });
   });
 
-  it('exist in private chats only', async () => {
+  it('shows drafts in private chats only', async () => {
     const { chat } = server.world.addSupergroup('Team');
     await adapter.preview.draft(routeTo(server, chat.id), 7, plainText('x'), forever);
     expect(methods('sendMessageDraft')).toEqual([]);
   });
 
-  it('pause for as long as a 429 asks, so that they do not delay the answer itself', async () => {
+  it('pauses drafts for as long as a 429 asks, so that the answer is not delayed', async () => {
     let now = 1_000_000;
     const clock: Clock = { ...hastyClock, now: () => now };
     adapter = newAdapter(server, { clock });
@@ -193,7 +193,7 @@ describe('drafts', () => {
 });
 
 describe('reactions', () => {
-  it('are set, replaced and cleared', async () => {
+  it('sets, replaces and clears a reaction', async () => {
     const { messageId: number } = server.userSends({ from: ada, text: 'hi' });
     const reactionNow = () => server.messages(ada.id).find((one) => one.messageId === number)?.botReaction;
     for (const [emoji, shown] of [
@@ -225,7 +225,7 @@ describe('files', () => {
   it.each([
     ['image/png', 'sendPhoto'],
     ['application/pdf', 'sendDocument'],
-  ])('of type %s arrive byte for byte by %s, with a caption', async (mimeType, method) => {
+  ])('sends a file of type %s byte for byte by %s, with a caption', async (mimeType, method) => {
     const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, index) => index % 251));
     const path = join(folder, 'a.bin');
     await writeFile(path, bytes);
@@ -239,7 +239,7 @@ describe('files', () => {
   });
 
   it.each(['PHOTO_INVALID_DIMENSIONS', 'IMAGE_PROCESS_FAILED'])(
-    'that are pictures, and no photo to Telegram (%s), arrive as files',
+    'sends a picture as a file if Telegram refuses it as a photo (%s)',
     async (why) => {
       const bytes = Buffer.alloc(70_000, 'a');
       const path = join(folder, 'tall.png');
@@ -256,7 +256,7 @@ describe('files', () => {
     },
   );
 
-  it('that cannot be read are refused without a call', async () => {
+  it('refuses a file that cannot be read without a call', async () => {
     for (const path of [join(folder, 'none'), folder]) {
       const result = await send({ kind: 'media', path, mimeType: 'image/png', name: 'none' });
       expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
@@ -264,7 +264,7 @@ describe('files', () => {
     expect(server.sent).toEqual([]);
   });
 
-  it('that are gone when the upload comes to them cost the upload and nothing else', async () => {
+  it('fails only the upload if its file disappears before it is read', async () => {
     const config = telegramConfig.parse({ token: server.token, apiRoot: server.apiRoot });
     const { api, fileOf } = await connectBot(config, leanFetch);
     const document = fileOf({ path: join(folder, 'gone'), name: 'a' }, forever);
@@ -283,12 +283,12 @@ describe('attachments', () => {
   const aFile = (sizeBytes: number, chunks: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>) =>
     server.world.addFile({ name: 'f', mimeType: 'application/octet-stream', sizeBytes, bytes: chunks });
 
-  it('stream as they are', async () => {
+  it('streams an attachment byte for byte', async () => {
     const file = server.world.addFile({ name: 'f', mimeType: 'a/b', bytes: new Uint8Array(300_000).fill(7) });
     expect(await drain(refOf(file.id), 300_000)).toBe(300_000);
   });
 
-  it('that say they are too large are not fetched', async () => {
+  it('does not fetch an attachment that is declared too large', async () => {
     const file = aFile(5000, () => [new Uint8Array(5000)]);
     await expect(drain(refOf(file.id), 4999)).rejects.toMatchObject({ code: 'media_too_large' });
     await expect(drain({ ...refOf(file.id), sizeBytes: 1e9 }, 4999)).rejects.toMatchObject({
@@ -297,7 +297,7 @@ describe('attachments', () => {
     expect(methods('getFile')).toHaveLength(1);
   });
 
-  it('that go on beyond what they said are cut at the cap', async () => {
+  it('stops downloading an attachment that exceeds its declared size at the limit', async () => {
     let sent = 0;
     const endless = function* () {
       for (;;) {
@@ -310,13 +310,13 @@ describe('attachments', () => {
     expect(sent).toBeLessThan(20_000_000);
   });
 
-  it('above the 20 MB of the Bot API are too large, unknown ones unavailable', async () => {
+  it("treats attachments above the Bot API's 20 MB as too large and unknown ones as unavailable", async () => {
     const file = aFile(21 * 1024 * 1024, () => []);
     await expect(drain(refOf(file.id), 1e9)).rejects.toMatchObject({ code: 'media_too_large' });
     await expect(drain(refOf('nonsense'), 1e9)).rejects.toMatchObject({ code: 'media_unavailable' });
   });
 
-  it('say after which wait they may be had, where Telegram asks for one or is away', async () => {
+  it('says how long to wait for an attachment if Telegram asks for a wait or is unreachable', async () => {
     const file = server.world.addFile({ name: 'f', mimeType: 'a/b', bytes: new Uint8Array(10) });
     const description = 'Too Many Requests: retry after 3';
     const flood = { kind: 'refuse', code: 429, description, parameters: { retry_after: 3 } } as const;
@@ -330,7 +330,7 @@ describe('attachments', () => {
     await expect(drain(refOf(file.id), 1000)).rejects.toMatchObject(unavailable(2000));
   });
 
-  it('fail without naming the address, which holds the token', async () => {
+  it("keeps the address, which contains the token, out of a failed download's error", async () => {
     const file = server.world.addFile({ name: 'f', mimeType: 'a/b', bytes: new Uint8Array(10) });
     server.world.files.set(file.id, { ...file, path: '../gone' });
     const failure: unknown = await drain(refOf(file.id), 1000).catch((error: unknown) => error);
@@ -345,13 +345,13 @@ describe('commands', () => {
     { name: 'help', description: 'What I can do' },
   ];
 
-  it('are set as they were given', async () => {
+  it('registers the list of commands exactly as given', async () => {
     await adapter.commands.register(commands, forever);
     await adapter.commands.register(commands.slice(1), forever);
     expect(server.platform.commands).toEqual([{ command: 'help', description: 'What I can do' }]);
   });
 
-  it('say how long to wait after a 429', async () => {
+  it('says how long to wait if the registration of commands is answered 429', async () => {
     server.fault(
       {
         kind: 'refuse',
@@ -369,7 +369,7 @@ describe('commands', () => {
 });
 
 describe('logs', () => {
-  it('hold neither token nor text, whatever fails', async () => {
+  it('logs neither the token nor any text, whatever fails', async () => {
     const lines: string[] = [];
     const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
     const log: Log = { ...quietLog, debug: write, info: write, warn: write, error: write };

@@ -32,7 +32,7 @@ const inGroup = (text: string, entities: readonly object[], fields: object = {})
   contentOf({ chat: group, text, entities, ...fields });
 
 describe('a message', () => {
-  it('becomes an envelope with an immutable route, the sender by id, and the time in ms', () => {
+  it("turns a message into an envelope with an immutable route, the sender's id and the time in ms", () => {
     expect(readMessage({})).toEqual({
       eventKey: 'message:501:9',
       sentAt: 1_750_000_000_000,
@@ -52,29 +52,29 @@ describe('a message', () => {
     });
   });
 
-  it('has its chat in its key, because every supergroup counts its messages on its own', () => {
+  it('puts the chat into the event key, because each supergroup numbers its messages separately', () => {
     expect(readMessage({ chat: group }).eventKey).not.toBe(
       readMessage({ chat: { ...group, id: -1002 } }).eventKey,
     );
   });
 
-  it("is marked as the bot's own when the bot sent it", () => {
+  it("marks a message that the bot sent as the bot's own", () => {
     expect(readMessage({ from: { id: 700, is_bot: true, first_name: 'P' } }).sender).toMatchObject({
       isSelf: true,
       isBot: true,
     });
   });
 
-  it('may go on in the next one when it fills the limit', () => {
+  it('marks a message that fills the length limit as possibly continued', () => {
     expect(contentOf({ text: 'x'.repeat(4096) }).mayContinue).toBe(true);
     expect(contentOf({ text: 'x'.repeat(3999) }).mayContinue).toBeUndefined();
   });
 
-  it('keeps no half surrogate and no NUL', () => {
+  it('replaces lone surrogates and NUL characters in the text', () => {
     expect(contentOf({ text: 'a\ud83d b\u0000c' }).text).toBe('a\ufffd b\ufffdc');
   });
 
-  it('names the author of a forward as a label only', () => {
+  it('gives the author of a forwarded message as a label only', () => {
     const origins = [
       [{ type: 'user', sender_user: ada }, 'Ada L'],
       [{ type: 'hidden_user', sender_user_name: 'Owner' }, 'Owner'],
@@ -88,7 +88,7 @@ describe('a message', () => {
     }
   });
 
-  it('quotes what it answers, the chosen passage first', () => {
+  it('quotes the message that it answers, preferably the selected passage', () => {
     const reply_to_message = aMessage({ message_id: 4, text: 'the whole of it' });
     expect(contentOf({ reply_to_message }).quote).toEqual({
       messageId: '4',
@@ -98,7 +98,7 @@ describe('a message', () => {
     expect(contentOf({ reply_to_message, quote: { text: 'of it', position: 10 } }).quote?.text).toBe('of it');
   });
 
-  it('joins an album by its id, with the caption where it stands', () => {
+  it('joins an album by its id and keeps the caption on its message', () => {
     const photo = [{ file_id: 'small' }, { file_id: 'large', file_size: 90_000 }];
     const { message_id, date, chat, from } = aMessage();
     const first = read('message', {
@@ -137,7 +137,7 @@ describe('a message', () => {
     expect(contentOf({ text: undefined, ...media }).attachments).toMatchObject([{ ref: 'f', kind }]);
   });
 
-  it('describes a place in one line, which is no text of the sender', () => {
+  it("describes a location in one line that is not part of the sender's text", () => {
     const location = { latitude: 52.5, longitude: 13.4 };
     const lines = (fields: object) => contentOf({ text: undefined, ...fields });
     expect(lines({ location })).toMatchObject({ text: '', described: ['[Location: 52.5, 13.4]'] });
@@ -153,18 +153,18 @@ describe('mentions', () => {
     length: part.length,
   });
 
-  it('are compared by name without regard to case', () => {
+  it("compares the bot's name in a mention without regard to case", () => {
     const text = '👋 hey @PARLEYbot, look';
     expect(inGroup(text, [entity('mention', text, '@PARLEYbot')]).mentionsBot).toBe(true);
   });
 
-  it('of others, or of a longer name, are none', () => {
+  it('does not count a mention of another or a longer name', () => {
     for (const name of ['@ParleyBot2', '@Parley', '@ada_l']) {
       expect(inGroup(`hey ${name}`, [entity('mention', `hey ${name}`, name)]).mentionsBot).toBe(false);
     }
   });
 
-  it('need no entity, which some clients leave out, but a word of its own: in code, a link or an address it is none', () => {
+  it('counts a mention without an entity as a word of its own, but not in code, links or addresses', () => {
     expect(inGroup('@ParleyBot look', []).mentionsBot).toBe(true);
     expect(inGroup('so, @parleybot: look', [{ type: 'bold', offset: 0, length: 2 }]).mentionsBot).toBe(true);
     for (const text of ['see t.me/@ParleyBot', 'mail a@ParleyBot', '@ParleyBot2', 'x@@ParleyBot'])
@@ -175,14 +175,14 @@ describe('mentions', () => {
     }
   });
 
-  it('by name without a username count by the id behind them', () => {
+  it("recognizes a mention by display name by the user's id", () => {
     const text = 'Parley, look';
     const marked = (id: number) => ({ ...entity('text_mention', text, 'Parley'), user: { ...ada, id } });
     expect(inGroup(text, [marked(700)]).mentionsBot).toBe(true);
     expect(inGroup(text, [marked(701)]).mentionsBot).toBe(false);
   });
 
-  it('count in a caption', () => {
+  it('counts a mention in a caption', () => {
     const caption = 'look @parleybot';
     const content = contentOf({
       chat: group,
@@ -194,14 +194,14 @@ describe('mentions', () => {
     expect(content.mentionsBot).toBe(true);
   });
 
-  it('by a command need this bot named in it', () => {
+  it('counts a command as a mention only if it names this bot', () => {
     const marked = (text: string) => inGroup(text, [{ type: 'bot_command', offset: 0, length: text.length }]);
     expect(marked('/stop@parleybot').mentionsBot).toBe(true);
     expect(marked('/stop@otherbot').mentionsBot).toBe(false);
     expect(marked('/stop').mentionsBot).toBe(false);
   });
 
-  it('survive entities that point beyond the text', () => {
+  it('survives entities that point beyond the text', () => {
     expect(inGroup('short', [{ type: 'mention', offset: 900, length: 9 }]).mentionsBot).toBe(false);
   });
 });
@@ -209,12 +209,12 @@ describe('mentions', () => {
 describe('replies', () => {
   const byBot = { id: 700, is_bot: true, first_name: 'Parley' };
 
-  it("to the bot's message are marked", () => {
+  it("marks a reply to the bot's message", () => {
     expect(inGroup('yes', [], { reply_to_message: aMessage({ from: byBot }) }).repliesToBot).toBe(true);
     expect(inGroup('yes', [], { reply_to_message: aMessage() }).repliesToBot).toBe(false);
   });
 
-  it('in a topic which the bot opened are no replies to the bot', () => {
+  it('does not count a message in a topic that the bot opened as a reply to the bot', () => {
     const root = {
       message_id: 5,
       date: 1,
@@ -233,26 +233,26 @@ describe('replies', () => {
 });
 
 describe('threads', () => {
-  it('come from topics', () => {
+  it('puts the topic of a message into the route as its thread', () => {
     const { route } = readMessage({ chat: group, message_thread_id: 5, is_topic_message: true });
     expect(route).toMatchObject({ conversation: '-1001', thread: '5' });
   });
 
-  it('do not come from a plain chain of replies, whose id Telegram would refuse', () => {
+  it('takes no thread from a plain chain of replies, whose id Telegram would refuse', () => {
     expect(readMessage({ chat: group, message_thread_id: 5 }).route.thread).toBeUndefined();
   });
 
-  it('are absent in the General topic', () => {
+  it('has no thread in the General topic', () => {
     expect(readMessage({ chat: { ...group, is_forum: true } }).route.thread).toBeUndefined();
   });
 
-  it('exist in private chats with topics', () => {
+  it('has a thread in a private chat with topics', () => {
     expect(readMessage({ message_thread_id: 8, is_topic_message: true }).route.thread).toBe('8');
   });
 });
 
 describe('senders', () => {
-  it('who write as the group are its administrators, under the id of the group', () => {
+  it('treats anonymous group admins as administrators under the id of the group', () => {
     const from = { id: 1087968824, is_bot: true, first_name: 'Group', username: 'GroupAnonymousBot' };
     const { sender } = readMessage({ chat: group, from, sender_chat: group, author_signature: 'boss' });
     expect(sender).toEqual({
@@ -264,7 +264,7 @@ describe('senders', () => {
     });
   });
 
-  it('who write as a channel are that channel, and no administrators', () => {
+  it('treats somebody who writes as a channel as that channel and not as an administrator', () => {
     const channel = { id: -1009, type: 'channel', title: 'News' };
     const from = { id: 136817688, is_bot: true, first_name: 'Channel', username: 'Channel_Bot' };
     const { sender } = readMessage({ chat: group, from, sender_chat: channel });
@@ -272,14 +272,14 @@ describe('senders', () => {
     expect(sender.isAdmin).toBeUndefined();
   });
 
-  it('are known by id, whatever they call themselves', () => {
+  it('identifies senders by id, whatever name they use', () => {
     const { sender } = readMessage({ from: { ...ada, id: 666, first_name: '501', username: 'owner' } });
     expect(sender.id).toBe('666');
   });
 });
 
 describe('edits', () => {
-  it('carry the full new text under a key of their own', () => {
+  it('reads an edit as the full new text under an event key of its own', () => {
     const envelope = read('edited_message', aMessage({ text: 'better', edit_date: 1_750_000_060 }));
     expect(envelope).toMatchObject({
       sentAt: 1_750_000_060_000,
@@ -288,7 +288,7 @@ describe('edits', () => {
     expect(envelope.eventKey).not.toBe(readMessage({}).eventKey);
   });
 
-  it('within one second differ by their text and their files', () => {
+  it('tells edits within the same second apart by their text and files', () => {
     const key = (text: string) => read('edited_message', aMessage({ text, edit_date: 7 })).eventKey;
     expect(key('one')).not.toBe(key('two'));
     expect(key('one')).toBe(key('one'));
@@ -302,7 +302,7 @@ describe('edits', () => {
     expect(ofPhoto('a')).toBe(ofPhoto('a', 'later'));
   });
 
-  it('of a location are taken when it stands still, not while it moves', () => {
+  it('reads an edit of a live location only once it has stopped moving', () => {
     const at = (live?: object) =>
       aMessage({ text: undefined, location: { latitude: 1, longitude: 2, ...live } });
     const moving = at({ live_period: 900, heading: 90 });
@@ -315,7 +315,7 @@ describe('edits', () => {
     expect(read('edited_message', at()).event).toMatchObject({ kind: 'edit', described: [still] });
   });
 
-  it('never take away words or files that are there but can’t be read', () => {
+  it('never drops words or files of an edit that are present but unreadable', () => {
     const edit = (fields: object) => read('edited_message', aMessage({ text: undefined, ...fields })).event;
     expect(edit({ photo: [{ width: 9 }], caption: 'new' })).not.toHaveProperty('attachments');
     expect(edit({ caption: 'new' })).toMatchObject({ text: 'new', attachments: [] });
@@ -323,14 +323,14 @@ describe('edits', () => {
     expect(edit({ photo: [{ file_id: 'f' }] })).toMatchObject({ text: '', attachments: [{ ref: 'f' }] });
   });
 
-  it('of a caption carry the caption', () => {
+  it('reads an edited caption as the new text', () => {
     const body = aMessage({ text: undefined, caption: 'new', photo: [{ file_id: 'f' }], edit_date: 7 });
     expect(read('edited_message', body).event).toMatchObject({ kind: 'edit', text: 'new' });
   });
 });
 
 describe('other events', () => {
-  it('a button carries its data and the message it stands on', () => {
+  it("reads a button press with its data and the button's message", () => {
     const message = { message_id: 12, date: 0, chat: group, message_thread_id: 5, is_topic_message: true };
     const envelope = read('callback_query', {
       id: '4382',
@@ -347,7 +347,7 @@ describe('other events', () => {
     });
   });
 
-  it('a reaction that changes is one that went and one that came, each with its key', () => {
+  it('reads a changed reaction as one removed and one added, each with its own key', () => {
     const emoji = (one: string) => [{ type: 'emoji', emoji: one }];
     const body = {
       chat: group,
@@ -365,7 +365,7 @@ describe('other events', () => {
     expect(new Set(envelopes.map(({ eventKey }) => eventKey)).size).toBe(2);
   });
 
-  it('the same reaction set, taken back and set again is three events, within one second too', () => {
+  it('reads setting, removing and setting a reaction again within a second as three events', () => {
     const on = [{ type: 'emoji', emoji: '👍' }];
     const at = (id: number, old_reaction: object[], new_reaction: object[]) => {
       const body = { chat: dm, message_id: 4, user: ada, date: 99, old_reaction, new_reaction };
@@ -375,7 +375,7 @@ describe('other events', () => {
     expect(new Set([...keys(), ...keys()]).size).toBe(3);
   });
 
-  it('blocking, removal and return are membership', () => {
+  it('reads blocking, removal and return of the bot as membership', () => {
     const body = (status: string, chat: object = dm, more: object = {}) => ({
       chat,
       from: ada,
@@ -397,7 +397,7 @@ describe('other events', () => {
     });
   });
 
-  it('the Stop button of a draft stops, in its topic', () => {
+  it('reads the Stop button of a draft as a stop in its topic', () => {
     const envelope = read('stopped_message_generation', { chat: dm, draft_id: 17, message_thread_id: 8 });
     expect(envelope).toMatchObject({
       route: { conversation: '501', thread: '8' },
@@ -406,7 +406,7 @@ describe('other events', () => {
     });
   });
 
-  it('a group that becomes a supergroup is one event, told by either service message', () => {
+  it("reads a group's migration to a supergroup as one event from either service message", () => {
     const old = { id: -55, type: 'group', title: 'Plans' };
     const left = read('message', { message_id: 1, date: 5, chat: old, from: ada, migrate_to_chat_id: -1001 });
     const right = read('message', {
@@ -422,7 +422,7 @@ describe('other events', () => {
   });
 });
 
-describe('what Parley does not know is named and left to be refused', () => {
+describe('unsupported updates', () => {
   const base = { message_id: 3, date: 5, chat: group, from: ada };
   it.each([
     ['message', { ...base, new_chat_members: [ada], new_chat_member: ada }, 'new_chat_members'],
@@ -452,7 +452,7 @@ describe('what Parley does not know is named and left to be refused', () => {
       'callback_query',
     ],
     ['an_update_kind_of_2031', { chat: group }, 'an_update_kind_of_2031'],
-  ])('%s → unsupported %#', (kind, body, name) => {
+  ])('names the %s update as unsupported, with a reason: %#', (kind, body, name) => {
     const envelope = read(kind, body);
     // The name of what it is, and a reason that a person can read.
     const reason = expect.stringMatching(new RegExp(`^${name}: \\S+ `));
@@ -460,7 +460,7 @@ describe('what Parley does not know is named and left to be refused', () => {
     expect(envelope.eventKey).not.toBe('');
   });
 
-  it('gives two ephemeral messages, which share the id 0, two keys', () => {
+  it('gives two ephemeral messages, which share the id 0, different keys', () => {
     const body = { ...base, message_id: 0, text: 'psst', receiver_user: ada };
     const key = (update_id: number) => readUpdate({ update_id, message: body }, bot, receivedAt)[0]?.eventKey;
     expect(key(1)).not.toBe(key(2));
@@ -470,7 +470,7 @@ describe('what Parley does not know is named and left to be refused', () => {
 describe('a batch', () => {
   const good = (update_id: number) => ({ update_id, message: aMessage({ message_id: update_id }) });
 
-  it('names the offset beyond its highest id, in whatever order it came', () => {
+  it("takes the next offset from a batch's highest id, in whatever order it arrived", () => {
     const batch = readBatch([good(12), good(10), good(11)], bot, receivedAt);
     expect(batch).toMatchObject({ nextOffset: 13 });
     expect(batch.events).toHaveLength(3);
@@ -486,7 +486,7 @@ describe('a batch', () => {
     ['a constructor key', { update_id: 5, message: aMessage({ constructor: { prototype: 1 } }) }],
     ['null', { update_id: 5, message: null }],
     ['nesting without end', { update_id: 5, message: JSON.parse(`${'['.repeat(3000)}${']'.repeat(3000)}`) }],
-  ])('stores %s as unreadable and passes it', (_, bad) => {
+  ])('stores %s as unreadable and continues after it', (_, bad) => {
     const batch = readBatch([good(4), bad, good(6)], bot, receivedAt);
     expect(batch.events.map(({ eventKey }) => eventKey)).toEqual(['message:501:4', 'message:501:6']);
     expect(batch.unreadable).toMatchObject([{ eventKey: 'unreadable:5' }]);
@@ -494,13 +494,13 @@ describe('a batch', () => {
     expect(batch.nextOffset).toBe(7);
   });
 
-  it('without a single id has no offset and still stores what came', () => {
+  it('stores a batch without any valid update id and moves no offset', () => {
     const batch = readBatch([{ message: aMessage() }, 'nonsense', null], bot, receivedAt);
     expect(batch).toMatchObject({ events: [], nextOffset: undefined });
     expect(new Set(batch.unreadable.map(({ eventKey }) => eventKey)).size).toBe(3);
   });
 
-  it('reads a known kind beside a field of the future', () => {
+  it('reads an update of a known kind that has an unknown field', () => {
     const [envelope] = readUpdate({ update_id: 1, new_field: 1, message: aMessage() }, bot, receivedAt);
     expect(envelope?.event.kind).toBe('message');
   });

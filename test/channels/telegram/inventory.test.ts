@@ -28,7 +28,7 @@ describe('the inventory of Telegram', () => {
     expect(Object.keys(table).sort()).toEqual(types.get(name));
   });
 
-  it('decides about every member of every type inside a message: it is read, or left out for a reason', () => {
+  it('reads every member of every type inside a message, or leaves it out for a stated reason', () => {
     const decided = new Set([
       ...Object.entries(readMembers).flatMap(([type, members]) =>
         members.split(' ').map((one) => `${type}.${one}`),
@@ -50,7 +50,7 @@ describe('the inventory of Telegram', () => {
     expect([...claimed].filter((member) => !new RegExp(`\\b${member}\\b`).test(sources))).toEqual([]);
   });
 
-  it('gives a reason that a person can read for everything that it refuses', () => {
+  it('gives a readable reason for everything that it refuses', () => {
     const tables: readonly Readonly<Record<string, Fate>>[] = [
       messageFields,
       updateKinds,
@@ -62,7 +62,7 @@ describe('the inventory of Telegram', () => {
     expect(reasons.filter((reason) => !/^refused: [^.]{15,}$/.test(reason))).toEqual([]);
   });
 
-  it('knows nothing about a field that the types don’t have', () => {
+  it('decides nothing about a field that the types do not have', () => {
     expect(fateOf('hologram')).toBeUndefined();
     expect(fateOf('toString')).toBeUndefined();
   });

@@ -29,7 +29,7 @@ const media = (fields: Partial<Extract<OutboundContent, { kind: 'media' }>> = {}
 });
 
 describe('a send', () => {
-  it('shows no link preview and names no parse mode', () => {
+  it('sends text without a link preview and without a parse mode', () => {
     const call = callOf(text('see https://example.org'));
     expect(call).toEqual({
       method: 'sendMessage',
@@ -42,30 +42,30 @@ describe('a send', () => {
     });
   });
 
-  it('names the topic, but never the General topic', () => {
+  it('names the topic of a send, but never the General topic', () => {
     expect(callOf(text('x'), { thread: threadId('5') })).toMatchObject({ payload: { message_thread_id: 5 } });
     expect(callOf(text('x'), { thread: threadId('1') })).not.toHaveProperty('payload.message_thread_id');
   });
 
-  it('goes out although the message it quotes may be gone', () => {
+  it('sends a reply even if the message it quotes may be gone', () => {
     expect(callOf(text('x'), { replyTo: messageId('9') })).toMatchObject({
       payload: { reply_parameters: { message_id: 9, allow_sending_without_reply: true } },
     });
   });
 
-  it('to a place that is none of Telegram is not made', () => {
+  it("makes no call for a conversation or message id that is not Telegram's", () => {
     expect(callOf(text('x'), { conversation: conversationId('abc') }).method).toBe('none');
     expect(callOf({ kind: 'delete', messageId: messageId('x1') }).method).toBe('none');
   });
 
-  it('sends pictures as photos up to 10 MB and everything else as files', () => {
+  it('sends pictures of up to 10 MB as photos and everything else as files', () => {
     expect(callOf(media(), {}, 9_000_000).method).toBe('sendPhoto');
     expect(callOf(media(), {}, 11_000_000).method).toBe('sendDocument');
     expect(callOf(media({ mimeType: 'image/svg+xml' })).method).toBe('sendDocument');
     expect(callOf(media({ mimeType: 'application/pdf' })).method).toBe('sendDocument');
   });
 
-  it('keeps a file name from ending the header it is written into', () => {
+  it('keeps a file name from ending the header that contains it', () => {
     const name = 'a"; name="chat_id"\r\n\r\n666\r\n/../../x.pdf';
     const call = callOf(media({ name }));
     expect(call).toHaveProperty('file.name');
@@ -73,7 +73,7 @@ describe('a send', () => {
     expect(callOf(media({ name: '' }))).toMatchObject({ file: { name: 'file' } });
   });
 
-  it('reacts with what Telegram takes, and clears with nothing', () => {
+  it('reacts only with emoji that Telegram accepts, and clears a reaction with an empty list', () => {
     const reactionTo = (emoji: string) => {
       const call = callOf({ kind: 'reaction', messageId: messageId('4'), emoji });
       return call.method === 'setMessageReaction' ? call.payload.reaction : undefined;
@@ -94,7 +94,7 @@ describe('entities', () => {
   const link = (start: number, length: number, url: string): Span => ({ kind: 'link', start, length, url });
   const listed = (value: string, ...spans: Span[]) => entitiesOf({ text: value, spans });
 
-  it('have the names and offsets of Telegram', () => {
+  it("gives entities Telegram's names and offsets", () => {
     const spans: Span[] = [
       { kind: 'spoiler', start: 0, length: 2 },
       link(3, 2, 'https://example.org/'),
@@ -107,7 +107,7 @@ describe('entities', () => {
     ]);
   });
 
-  it('leave no style around code, but a quote', () => {
+  it('puts no style around code, except a quote', () => {
     expect(listed('a code b', over('bold', 0, 8), over('code', 2, 4))).toEqual([
       { type: 'bold', offset: 0, length: 2 },
       { type: 'code', offset: 2, length: 4 },
@@ -116,13 +116,13 @@ describe('entities', () => {
     expect(listed('a code b', over('quote', 0, 8), over('code', 2, 4))).toHaveLength(2);
   });
 
-  it('keep a link whose text is code', () => {
+  it('keeps a link whose text is code', () => {
     expect(listed('foo()', link(0, 5, 'https://a.example'), over('code', 0, 5))).toMatchObject([
       { type: 'text_link' },
     ]);
   });
 
-  it('that overlap by half are cut at the edge', () => {
+  it('cuts half-overlapping styles at the edge', () => {
     expect(listed('abcdef', over('bold', 0, 4), over('italic', 2, 4))).toEqual([
       { type: 'bold', offset: 0, length: 4 },
       { type: 'italic', offset: 2, length: 2 },
@@ -130,18 +130,18 @@ describe('entities', () => {
     ]);
   });
 
-  it('never cut a character in two', () => {
+  it('never cuts a character in two with a style', () => {
     expect(listed('a👋b', over('bold', 2, 2))).toEqual([{ type: 'bold', offset: 1, length: 3 }]);
   });
 
   it.each(['tg://user?id=501', 'javascript:alert(1)', 'file:///etc/passwd', 'mailto:a@b.c', 'https://a b'])(
-    'make no link of %s, which would ping, be refused or mislead',
+    'makes no link of %s, which would ping, be refused or mislead',
     (url) => {
       expect(listed('click me', link(0, 8, url))).toEqual([]);
     },
   );
 
-  it('keep every link of a text with more styles than Telegram takes', () => {
+  it('keeps every link of a text that has more styles than Telegram accepts', () => {
     const lines = Array.from({ length: 90 }, (_, line) => [
       over('bold', line * 10, 3),
       over('italic', line * 10 + 3, 3),
@@ -153,7 +153,7 @@ describe('entities', () => {
     expect(entities).toEqual([...entities].sort((a, b) => a.offset - b.offset));
   });
 
-  it('are accepted by the platform whatever spans core asks for', () => {
+  it('produces entities that the platform accepts for any spans', () => {
     const piece = fc.constantFrom('a', 'b c', ' ', '\n', '👋', '👨‍👩‍👧', 'é', '`', '<b>', '@ada');
     const span = fc.record({
       kind: fc.constantFrom(
@@ -183,7 +183,7 @@ describe('entities', () => {
   });
 });
 
-describe('what became of a failed call', () => {
+describe('failed calls', () => {
   const refusal = (code: number, description: string, parameters: object = {}) =>
     Object.assign(new Error('Call failed'), { error_code: code, description, parameters });
   const network = (cause: object) => Object.assign(new Error('Network request failed'), { error: { cause } });
@@ -224,25 +224,25 @@ describe('what became of a failed call', () => {
     [500, 'Internal Server Error: restart', {}, { kind: 'unknown' }],
     [502, 'Bad Gateway', {}, { kind: 'unknown' }],
     [504, 'Gateway Timeout', {}, { kind: 'unknown' }],
-  ])('%i %s', (code, description, parameters, expected) => {
+  ])('reads error %i %s', (code, description, parameters, expected) => {
     expect(sendOf(refusal(code, description, parameters))).toMatchObject(expected);
   });
 
   it.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED'])(
-    '%s: the request never left, so it may be repeated',
+    'repeats a request that never left because of %s',
     (code) => {
       expect(sendOf(network({ code })).kind).toBe('retry');
     },
   );
 
   it.each(['ECONNRESET', 'UND_ERR_SOCKET', 'ETIMEDOUT', 'EPIPE'])(
-    '%s: it may stand there, so it is unknown',
+    'reports a send as unknown after %s, because it may have arrived',
     (code) => {
       expect(sendOf(network({ code, syscall: 'read' })).kind).toBe('unknown');
     },
   );
 
-  it('a connect that failed on every address never left; one fault of another kind makes it unknown', () => {
+  it('repeats a send if connecting failed on every address; any other error makes it unknown', () => {
     const refused = { code: 'ECONNREFUSED', syscall: 'connect' };
     const timedOut = { code: 'ETIMEDOUT', syscall: 'connect' };
     expect(sendOf(network({ code: 'ECONNREFUSED', errors: [refused, timedOut] })).kind).toBe('retry');
@@ -250,7 +250,7 @@ describe('what became of a failed call', () => {
     expect(sendOf(new Error('anything')).kind).toBe('unknown');
   });
 
-  it('an edit, a deletion or a reaction may always be repeated, for the second time changes nothing', () => {
+  it('repeats any failed edit, deletion or reaction, because a second time changes nothing', () => {
     for (const content of [
       edit,
       { kind: 'delete', messageId: messageId('4') },
@@ -262,7 +262,7 @@ describe('what became of a failed call', () => {
     }
   });
 
-  it('a change that is in force already has succeeded', () => {
+  it('counts a change that is already in force as sent', () => {
     expect(failureOf(refusal(400, 'Bad Request: message is not modified: …'), edit, false)).toEqual({
       kind: 'sent',
       receipts: ['4'],
@@ -276,7 +276,7 @@ describe('what became of a failed call', () => {
     );
   });
 
-  it('says no address, which would hold the token', () => {
+  it("keeps the address, which contains the token, out of a failed send's result", () => {
     const error = network({ code: 'ECONNRESET', message: 'http://api/bot700:SECRET/sendMessage' });
     expect(JSON.stringify(sendOf(error))).not.toContain('SECRET');
   });

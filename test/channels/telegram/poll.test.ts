@@ -39,7 +39,7 @@ const refusal = (code: number, description: string, parameters?: Record<string, 
   ({ kind: 'refuse', code, description, ...(parameters ? { parameters } : {}) }) as const;
 
 describe('the offset', () => {
-  it('moves only after the intake has stored the batch', async () => {
+  it('moves the offset only after intake has stored the batch', async () => {
     await begin();
     await polling();
     const polled = polls().length;
@@ -53,7 +53,7 @@ describe('the offset', () => {
     expect(intake.cursor).toBe(`${server.bot.id}:${server.updates.confirmedBelow}`);
   });
 
-  it('is not confirmed by stop, while a batch is being stored', async () => {
+  it('does not confirm the offset on stop while a batch is being stored', async () => {
     await begin();
     const release = intake.hold();
     says('in hand');
@@ -66,7 +66,7 @@ describe('the offset', () => {
     expect(polls().at(-1)?.params).not.toHaveProperty('offset');
   });
 
-  it('starts where the stored cursor says', async () => {
+  it('starts polling at the stored cursor', async () => {
     await begin();
     says('old');
     await intake.waitFor(() => intake.texts.length === 1);
@@ -79,7 +79,7 @@ describe('the offset', () => {
     expect(intake.batches.flatMap(({ events }) => events)).toHaveLength(1);
   });
 
-  it('of another bot is not used, because it would hide every update', async () => {
+  it('ignores the cursor of another bot, which would hide every update', async () => {
     intake = new RecordingIntake({
       events: [],
       keys: new Set(),
@@ -92,7 +92,7 @@ describe('the offset', () => {
     expect(polls()[0]?.params).not.toHaveProperty('offset');
   });
 
-  it('follows a new numbering after a week of silence instead of asking for the same updates in a hot loop', async () => {
+  it("follows Telegram's new numbering after a week of silence without a hot loop", async () => {
     await begin();
     says('before the silence');
     await intake.waitFor(() => intake.texts.length === 1);
@@ -105,7 +105,7 @@ describe('the offset', () => {
     expect(polls().length).toBeLessThan(6);
   });
 
-  it('survives reading and writing, and reads nothing else', () => {
+  it('reads back every cursor that it writes, and nothing else', () => {
     const bot = botOf({ id: 42, username: 'x' });
     holds(
       fc.property(fc.nat(), (offset) => readCursor(bot, formatCursor(bot, offset)) === offset),
@@ -131,7 +131,7 @@ describe('starting', () => {
     [23, 0],
     [25, 1],
   ])(
-    '%i hours after the account was last received for tells of %i gaps: Telegram keeps a day',
+    'reports, if it last received %i hours ago, %i gaps, because Telegram keeps a day',
     async (hours, gaps) => {
       const since = Date.now() - hours * 3_600_000;
       intake.heldUntil = since;
@@ -142,7 +142,7 @@ describe('starting', () => {
     },
   );
 
-  it('removes a webhook without dropping what waits, and asks for its kinds of updates by name', async () => {
+  it('removes a webhook without dropping pending updates, and requests its kinds of updates by name', async () => {
     server.platform.webhookUrl = 'https://elsewhere.example/hook';
     says('waited for you');
     await begin();
@@ -169,8 +169,8 @@ describe('starting', () => {
   });
 });
 
-describe('trouble', () => {
-  it('is reported once while Telegram is away, and its end once; nothing is lost', async () => {
+describe('problems', () => {
+  it('reports once that Telegram is unreachable and once that it is back, and loses nothing', async () => {
     await begin();
     await polling();
     await server.goAway();
@@ -187,7 +187,7 @@ describe('trouble', () => {
     ['a cut connection', { kind: 'cut' } as const],
     ['a lost answer', { kind: 'drop-answer' } as const],
     ['a 429', refusal(429, 'Too Many Requests: retry after 3', { retry_after: 3 })],
-  ])('passes after %s on the poll', async (_, fault) => {
+  ])('recovers after %s on the poll', async (_, fault) => {
     server.fault(fault, { method: 'getUpdates', times: 2 });
     says('still arrives');
     await begin();
@@ -195,7 +195,7 @@ describe('trouble', () => {
     expect(intake.texts).toEqual(['still arrives']);
   });
 
-  it('of two pollers is a conflict, and goes on when the other one ends', async () => {
+  it('reports a second poller as a conflict and continues when the other one stops', async () => {
     await begin();
     await polling();
     server.updates.poll(0, { limit: 1, isLong: true, answer: () => undefined });
@@ -205,7 +205,7 @@ describe('trouble', () => {
     expect(intake.troubles.at(-1)).toBeUndefined();
   });
 
-  it('of a revoked token stops the polling', async () => {
+  it('stops polling when the token is revoked', async () => {
     await begin();
     await polling();
     server.revokeToken();
@@ -234,7 +234,7 @@ describe('a bot that is renamed in BotFather', () => {
     await polling();
   });
 
-  it('is addressed by the first message to its new name, and by none to the old one', async () => {
+  it('recognizes a renamed bot by the first message to its new name, and no longer by the old one', async () => {
     const { chat } = server.world.addSupergroup('Team');
     rename();
     now += 60_000;
@@ -247,7 +247,7 @@ describe('a bot that is renamed in BotFather', () => {
     expect(asked('getMe')).toBe(2);
   });
 
-  it('knows its new name within the hour; until it is answered it asks rarely, silently, and keeps the old one', async () => {
+  it('learns the new name within the hour; until then it asks rarely and keeps the old one', async () => {
     rename();
     server.fault(refusal(500, 'Internal Server Error'), { method: 'getMe' });
     const hears = async (text: string) => {
@@ -268,8 +268,8 @@ describe('a bot that is renamed in BotFather', () => {
   });
 });
 
-describe('what comes in', () => {
-  it('passes when it was delivered twice, out of order, and with nonsense between', async () => {
+describe('incoming updates', () => {
+  it('accepts updates that arrive twice, out of order and between invalid ones', async () => {
     await begin();
     await polling();
     server.updates.arrangeNext((updates) => [...updates].reverse());
@@ -285,7 +285,7 @@ describe('what comes in', () => {
     await server.waitFor(() => server.updates.pending.length === 0);
   });
 
-  it('without an update id is stored and does not spin', async () => {
+  it('stores an update without an id as unreadable and does not loop', async () => {
     await begin();
     server.updates.pushRaw({ message: {} } as unknown as TgUpdate);
     await intake.waitFor(() => intake.unreadable.length >= 1);
@@ -294,7 +294,7 @@ describe('what comes in', () => {
     expect(intake.unreadable[0]?.eventKey).toMatch(/^unreadable:[0-9a-f]{32}$/);
   });
 
-  it('as a command in a group says whether its sender administers it, and asks once a minute', async () => {
+  it('marks a group command with whether its sender is an administrator, and asks once a minute', async () => {
     const { chat, admins } = server.world.addSupergroup('Team');
     admins.add(ada.id);
     for (const from of [ada, bob, ada]) server.userSends({ chat: chat.id, from, text: '/stop' });
@@ -308,7 +308,7 @@ describe('what comes in', () => {
     expect(asked('getChatMember')).toBe(2);
   });
 
-  it('asks no more for ranks for as long as Telegram wants', async () => {
+  it('stops asking for administrators for as long as Telegram wants', async () => {
     const { chat, admins } = server.world.addSupergroup('Team');
     admins.add(ada.id);
     let now = Date.now();
@@ -331,7 +331,7 @@ describe('what comes in', () => {
     expect(await rankOf('/three')).toBe(true);
   });
 
-  it('arrives although the question for the rank is not answered', async () => {
+  it("accepts a command even if the question about its sender's rank is not answered", async () => {
     const { chat } = server.world.addSupergroup('Team');
     server.fault({ kind: 'cut' }, { method: 'getChatMember' });
     await begin();
@@ -342,7 +342,7 @@ describe('what comes in', () => {
 });
 
 describe('threat 18: untrusted JSON', () => {
-  it('never throws, changes no prototype and loses no neighbour, whatever an update holds', {
+  it('survives any update without an exception, a changed prototype or a lost neighbor', {
     timeout: 600_000,
   }, () => {
     const bot = botOf({ id: 700, username: 'ParleyBot' });
@@ -402,7 +402,7 @@ describe('threat 18: untrusted JSON', () => {
   });
 
   it.each(absurdJson)(
-    'with %s costs neither the ones around it nor the event loop, and is kept raw',
+    'keeps an update with %s raw, without harm to its neighbors or the event loop',
     async (_, absurd) => {
       const told: Record<string, unknown>[] = [];
       const log = { ...quietLog, warn: (fields: object) => void told.push({ ...fields }) };

@@ -44,8 +44,8 @@ async function anAdapter() {
 
 const hostile = [-1, 0, Number.NaN, 1e300, 3_000_000, 86_400, '7', 'soon', null, {}, undefined];
 
-describe('the polls of a bot are paced', () => {
-  it.each(hostile.map((one) => [one]))('when it is told to wait for %s s', async (seconds) => {
+describe('the pace of polls', () => {
+  it.each(hostile.map((one) => [one]))('paces its polls when told to wait for %s s', async (seconds) => {
     const { clock, intake, begin } = await anAdapter();
     server.fault(refusal(429, { retry_after: seconds }), { method: 'getUpdates', times: 12 });
     server.userSends({ from: ada, text: 'still arrives' });
@@ -70,7 +70,7 @@ describe('the polls of a bot are paced', () => {
     ['an update without an id', [{ message: {} }], 'without an id'],
     ['an id of 1e300', [{ update_id: 1e300, message: {} }], 'without an id'],
     ['one update again and again', [{ update_id: 7, message: {} }]],
-  ])('when each is answered at once with %s', async (_, result, shown = undefined) => {
+  ])('paces its polls when each is answered at once with %s', async (_, result, shown = undefined) => {
     const { clock, intake, begin } = await anAdapter();
     server.fault({ kind: 'answer', result }, { method: 'getUpdates', times: 12 });
     server.userSends({ from: ada, text: 'still arrives' });
@@ -86,7 +86,7 @@ describe('the polls of a bot are paced', () => {
     expect(intake.troubles.at(-1)).toBeUndefined();
   });
 
-  it('but nobody waits for a full batch, nor for what is new', async () => {
+  it('polls without a pause after a full batch and after new updates', async () => {
     const { clock, intake, begin } = await anAdapter();
     for (let count = 0; count < 250; count += 1) server.userSends({ from: ada, text: `${count}` });
     await begin();
@@ -94,7 +94,7 @@ describe('the polls of a bot are paced', () => {
     expect(clock.waits).toEqual([]);
   });
 
-  it('and one that is never answered is given up', async () => {
+  it('gives up a poll that is never answered', async () => {
     server.fault({ kind: 'silence' }, { method: 'getUpdates' });
     server.userSends({ from: ada, text: 'still arrives' });
     const { clock, intake, begin } = await anAdapter();
@@ -113,7 +113,7 @@ describe('the polls of a bot are paced', () => {
   });
 });
 
-describe('a bot that was refused', () => {
+describe('a refused bot', () => {
   const dataDir = sharedFolder();
   const store = openOwnStore(dataDir);
 
@@ -166,7 +166,7 @@ describe('a bot that was refused', () => {
     [404, 3, 'getMe'],
     [429, 3, 'getMe'],
     [401, 1, 'deleteWebhook'],
-  ])('with %i, %i times on %s, receives again without help', async (code, times, method) => {
+  ])('receives again without help after error %i, %i times, on %s', async (code, times, method) => {
     server.fault(refusal(code), { method, times });
     server.userSends({ from: ada, text: 'still arrives' });
     const { clock, intake, timed, state } = await aHost();
@@ -176,7 +176,7 @@ describe('a bot that was refused', () => {
     expect(timed).toContain('read updates');
   });
 
-  it('by a second poller that stays is not taken for well between two of its refusals', async () => {
+  it('keeps reporting a second poller between two of its refusals', async () => {
     const { clock, intake, begin } = await anAdapter();
     let isRivalOpen = false;
     const rival = () => {
@@ -202,7 +202,7 @@ describe('a bot that was refused', () => {
     expect(intake.troubles.map((one) => one?.kind).slice(3)).toEqual(['conflict', 'conflict']);
   });
 
-  it('waits a minute, then five, and says when it tries next', async () => {
+  it('waits a minute after a refusal, then five, and says when it tries next', async () => {
     server.fault(refusal(401), { method: 'getUpdates', times: 2 });
     const { clock, state } = await aHost();
     const nextTry = () => {
@@ -218,7 +218,7 @@ describe('a bot that was refused', () => {
   });
 });
 
-describe('a number of Telegram’s', () => {
+describe('numbers from Telegram', () => {
   const bot = botOf({ id: 700, username: 'ParleyBot' });
   const now = Date.UTC(2026, 10, 22);
   const chat = { id: 5, type: 'private', first_name: 'A' };
@@ -232,7 +232,7 @@ describe('a number of Telegram’s', () => {
     fc.integer(),
   );
 
-  it('costs no message that can be read without it, and makes every time one of today', () => {
+  it('keeps every message that is readable without a bad number, and dates it now', () => {
     const fields = fc.constantFrom('date', 'edit_date', 'media_group_id', 'message_thread_id');
     fc.assert(
       fc.property(fields, odd, odd, odd, (field, value, offset, length) => {
@@ -254,7 +254,7 @@ describe('a number of Telegram’s', () => {
     );
   });
 
-  it('that names an update, a chat or a message is one that can be sent back, or the update is unreadable', () => {
+  it('accepts only ids that can be sent back, or calls the update unreadable', () => {
     fc.assert(
       fc.property(odd, odd, odd, odd, (update_id, message_id, id, to) => {
         const update = {
@@ -273,7 +273,7 @@ describe('a number of Telegram’s', () => {
     );
   });
 
-  it('of a refusal is finite, or absent', () => {
+  it('reads only finite numbers from a refusal', () => {
     for (const value of hostile) {
       const parameters = { retry_after: value, migrate_to_chat_id: value };
       const read = readRefusal(Object.assign(new Error('no'), { error_code: 429, parameters }));
