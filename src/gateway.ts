@@ -64,7 +64,7 @@ import { createAgentStreams } from './service/agent-streams.ts';
 import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
 import { permittedTools } from './subagents/tool-policy.ts';
-import { noticesFor } from './texts/notices.ts';
+import { textsFor } from './texts/chat-texts.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
 /** One running process of Parley. */
@@ -114,7 +114,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       shaper: createTextShaper({ formatter, sections: loop }),
       receives: config.role !== 'worker',
       works: config.role !== 'gateway',
-      notices: noticesFor(config.language, config.texts),
+      texts: textsFor(config.language, config.texts),
       motion: createEffectDispatcher(probe),
       failures: createFailureStreaks({ ...infrastructure, log, redact }),
       timelines: createTimelines({ ...infrastructure, log, live, redact }),
@@ -148,7 +148,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   const active = createActiveRuns({ ...stage, ...config.lanes });
   closers.add('leases', active.close);
 
-  const gate = createInboundPolicy(config, stage.notices);
+  const gate = createInboundPolicy(config, stage.texts);
   const front = stage.receives ? wireGatewayRole(stage) : undefined;
   const host = wireIntake(stage, { gate, space: front?.space, owner: front?.owner });
   const fetcher = wireMedia(stage, { gate, host, space: front?.space });
@@ -283,7 +283,7 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
     reserve: motion.reserve,
     hasSpace: () => space?.isEnough() ?? true,
   };
-  const registrar = createCommandRegistrar({ ...stage, commands: nativeCommands(stage.notices) });
+  const registrar = createCommandRegistrar({ ...stage, commands: nativeCommands(stage.texts) });
   closers.add('command menus', registrar.stop);
   return createChannelHost({
     ...stage,

@@ -52,7 +52,7 @@ import { forgetLeftFiles } from './store/rows/left-files.ts';
 import { lockOut } from './store/sign-ins/lockouts.ts';
 import { endSignIns, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
 import { resumeWithRoom } from './store/waits/budget-waits.ts';
-import type { Notices } from './texts/notices.ts';
+import type { ChatTexts } from './texts/chat-texts.ts';
 
 // The input type is `never` because the list forgets what each step takes; Store.write knows it.
 const steps: readonly StoreCommand<never, unknown>[] = [
@@ -133,6 +133,6 @@ const steps: readonly StoreCommand<never, unknown>[] = [
 export const storeProgram: StoreProgram = { steps, chatCommands: commandSteps };
 
 /** Returns the set-up to pass to `openStore`. */
-export function storeSetup(texts: Notices): StoreSetup {
+export function storeSetup(texts: ChatTexts): StoreSetup {
   return { ...storeProgram, texts, writer: new URL('./store-writer.ts', import.meta.url) };
 }

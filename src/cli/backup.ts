@@ -13,7 +13,7 @@ import { workspacesOutside } from '../config/workspace-rules.ts';
 import { lockDataFolder } from '../processes/folder-lock.ts';
 import { storeSetup } from '../steps.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
-import { noticesFor } from '../texts/notices.ts';
+import { textsFor } from '../texts/chat-texts.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
 import { assertReadable } from './file-fault.ts';
 import { type CommandOutput, printLines } from './print.ts';
@@ -101,7 +101,7 @@ export async function importSqliteFile(from?: string): Promise<CommandOutput> {
   if (!existsSync(file)) throw new ParleyError('invalid_input', `${file} doesn't exist.`);
   const { importSqlite } = await import('../store/postgres/import-sqlite.ts');
   const copied = await alone({ dataDir: join(file, '..') }, async () => {
-    const store = await openConfiguredStore({ config, setup: storeSetup(noticesFor('en')), poolSize: 1 });
+    const store = await openConfiguredStore({ config, setup: storeSetup(textsFor('en')), poolSize: 1 });
     await store.close();
     return importSqlite(file, databaseUrl.reveal());
   });

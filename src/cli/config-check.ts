@@ -10,7 +10,7 @@ import { revealSettings } from '../config/secret.ts';
 import { suggestName } from '../config/suggestion.ts';
 import { findLinkedWorkspaceProblems } from '../config/workspace-rules.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
-import { noticesFor } from '../texts/notices.ts';
+import { textsFor } from '../texts/chat-texts.ts';
 import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
 import { warnOfUnpriced } from './unpriced-models.ts';
@@ -33,7 +33,7 @@ export async function checkConfiguration(parts: ConfiguredParts): Promise<Comman
 
 /** Throws ParleyError `config_invalid` that lists the problems only channels, plugins, texts and disks can detect. */
 export async function checkConfig(config: Config, parts: ConfiguredParts): Promise<void> {
-  noticesFor(config.language, config.texts);
+  textsFor(config.language, config.texts);
   const problems = await findPartProblems(config, parts);
   if (problems.length > 0) throw configError(problems);
 }

@@ -10,7 +10,7 @@ import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-link
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { readChatLinks, removeLink } from '../store/links/operate-links.ts';
-import { noticesFor } from '../texts/notices.ts';
+import { textsFor } from '../texts/chat-texts.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';
 import { withStore } from './with-store.ts';
@@ -25,7 +25,7 @@ export async function listLinks(): Promise<CommandOutput> {
   const config = configForReading();
   const configured = identityLinksFrom(config.identityLinks);
   const people = await withStore((store) => readPeople(store, configured), config);
-  const texts = noticesFor(config.language, config.texts);
+  const texts = textsFor(config.language, config.texts);
   const lines = people.map((person) => describeAccounts(person, texts));
   return { result: people, lines: lines.length === 0 ? ['No accounts are linked.'] : lines };
 }

@@ -6,7 +6,7 @@ import { hasOwner, loadConfig } from '../config/load-config.ts';
 import type { Decider } from '../store/access/decider.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
 import { personLabel } from '../store/access/person-label.ts';
-import { noticesFor } from '../texts/notices.ts';
+import { textsFor } from '../texts/chat-texts.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';
 import { withStore } from './with-store.ts';
@@ -15,7 +15,7 @@ import { withStore } from './with-store.ts';
 export async function listAccess(): Promise<CommandOutput> {
   const config = configForReading();
   const list = await withStore((store) => store.read(readAccess, { limit: 1000 }), config);
-  const texts = noticesFor(config.language, config.texts);
+  const texts = textsFor(config.language, config.texts);
   const hasNoOwner = !hasOwner(config) && !list.people.some(({ role }) => role === 'owner');
   const hint = [
     'There’s no owner yet: the first person you approve becomes the owner and may do everything.',
@@ -54,7 +54,7 @@ export async function approvePerson(typed: string): Promise<CommandOutput> {
 }
 
 function consoleDecider(config: Config): Decider {
-  const { whoAtConsole: label } = noticesFor(config.language, config.texts);
+  const { whoAtConsole: label } = textsFor(config.language, config.texts);
   return { ref: atConsole, label, isOwner: true, role: hasOwner(config) ? 'user' : 'owner-if-none' };
 }
 

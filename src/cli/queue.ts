@@ -9,7 +9,7 @@ import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { changeQueuedItem, type ItemOrder } from '../server/change-queued-item.ts';
 import { readQueuedItems } from '../store/reads/read-waiting-items.ts';
-import { noticesFor } from '../texts/notices.ts';
+import { textsFor } from '../texts/chat-texts.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';
 import { withStore } from './with-store.ts';
@@ -21,7 +21,7 @@ const listed = 500;
 export async function listQueue(): Promise<CommandOutput> {
   const config = configForReading();
   const items = await withStore((store) => store.read(readQueuedItems, { limit: listed }), config);
-  const texts = noticesFor(config.language, config.texts);
+  const texts = textsFor(config.language, config.texts);
   const lines = items.map((item) => {
     const { id, laneKey, position, mode } = item;
     return `${id}  ${laneKey}  position ${position}, ${mode}  ${itemLine(item, texts)}`;
@@ -57,7 +57,7 @@ async function change(id: string, orderFor: (config: Config) => ItemOrder): Prom
   }
   const { id: itemId, laneKey, number, changed } = item;
   const { verb } = order;
-  const text = describeItemChange({ verb, number, changed }, noticesFor(config.language, config.texts));
+  const text = describeItemChange({ verb, number, changed }, textsFor(config.language, config.texts));
   if (changed.kind !== 'done' && changed.kind !== 'steered')
     throw new ParleyError('invalid_input', stripText(text));
   const what = changed.kind === 'done' ? { excerpt: changed.excerpt } : { isCorrection: true };

@@ -9,14 +9,14 @@ import { storeSetup } from '../steps.ts';
 import type { Store, StoreSetup } from '../store/base/command.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
 import { readableStore } from '../store/readable-store.ts';
-import { noticesFor } from '../texts/notices.ts';
+import { textsFor } from '../texts/chat-texts.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
 import { assertReadable } from './file-fault.ts';
 
 /** Works on the database directly, whether the gateway runs or not; a running one notices changes within a second. */
 export async function withStore<T>(use: (store: Store) => Promise<T>, config = loadConfig()): Promise<T> {
   const { databaseUrl, dataDir } = config;
-  const setup = storeSetup(noticesFor(config.language, config.texts));
+  const setup = storeSetup(textsFor(config.language, config.texts));
   assertReadable(dataDir);
   await agreeWithProcesses(config);
   if (isRestoreUnfinished(dataDir))

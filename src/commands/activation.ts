@@ -3,7 +3,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { dismissGroup } from '../store/access/admit-group.ts';
 import { setActivation } from '../store/delivery/insert-part.ts';
-import type { NoticeKey } from '../texts/notices.ts';
+import type { TextKey } from '../texts/chat-texts.ts';
 import { adminsInGroups, type CommandPolicy, chatCommand } from './chat-command.ts';
 
 /** `off`: the group, which an owner had admitted, is no longer answered. `usage`: the words name no wish. */
@@ -12,7 +12,7 @@ type Wish = 'mention' | 'always' | 'off' | 'usage';
 type Kept = 'open' | 'not-here';
 type Said = Wish | Kept | 'in-dm';
 
-const texts = {
+const keys = {
   mention: 'activationMention',
   always: 'activationAlways',
   off: 'activationOff',
@@ -20,7 +20,7 @@ const texts = {
   'not-here': 'activationNotHere',
   usage: 'activationUsage',
   'in-dm': 'activationInDm',
-} as const satisfies Record<Said, NoticeKey>;
+} as const satisfies Record<Said, TextKey>;
 
 type Input = { readonly wish: Wish | 'in-dm'; readonly keptBy?: Kept };
 
@@ -45,7 +45,7 @@ export const activation = chatCommand<{ readonly wish: Wish }, Input, Said>({
     const wasAdmitted = await dismissGroup(tx, conversationKey);
     return keptBy ?? (wasAdmitted ? 'off' : 'not-here');
   },
-  say: (said, notices) => notices[texts[said]],
+  say: (said, texts) => texts[keys[said]],
 });
 
 function findKept(access: CommandPolicy['access'], { route, chat }: InboundEnvelope): Kept | undefined {

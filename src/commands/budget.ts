@@ -13,8 +13,8 @@ import {
 import { readPayer } from '../store/reads/read-payer.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { judgeRaise, type RaiseResult, readBudgetWait } from '../store/waits/budget-waits.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { dollarText } from '../texts/money.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
 
 /** `name`: a scope, or the key from the owner's alert. */
@@ -122,25 +122,25 @@ function namesOf(limits: readonly BudgetLimit[]): string {
   return limits.map(({ scope }) => scope).join(', ');
 }
 
-function say(facts: Facts, texts: Notices): string {
+function say(facts: Facts, texts: ChatTexts): string {
   switch (facts.kind) {
     case 'show': {
       const { budgets, mayRaise } = facts;
       if (budgets.length === 0) return texts.budgetNone;
-      const hint = fillNotice(texts.budgetHint, { names: namesOf(budgets) });
+      const hint = fillText(texts.budgetHint, { names: namesOf(budgets) });
       return [...budgets.map((each) => lineOf(each, texts)), ...(mayRaise ? [hint] : [])].join('\n');
     }
     case 'raise': {
       const { scope, limit } = facts.budget;
       const text = scope === 'person' || scope === 'gateway' ? texts.budgetSetToday : texts.budgetSet;
-      const set = fillNotice(text, { which: texts[budgetNames[scope]], limit: dollarText(limit) });
+      const set = fillText(text, { which: texts[budgetNames[scope]], limit: dollarText(limit) });
       const paused = pausedTexts[facts.result];
       return paused === undefined ? set : `${set} ${texts[paused]}`;
     }
     case 'unknown':
-      return facts.names === '' ? texts.budgetNone : fillNotice(texts.budgetUnknown, facts);
+      return facts.names === '' ? texts.budgetNone : fillText(texts.budgetUnknown, facts);
     case 'not-permitted':
-      return fillNotice(texts.notPermitted, { who: texts.whoRaises });
+      return fillText(texts.notPermitted, { who: texts.whoRaises });
     default:
       return facts satisfies never;
   }
@@ -148,8 +148,8 @@ function say(facts: Facts, texts: Notices): string {
 
 const pausedTexts = { none: undefined, resume: 'budgetResumed', wait: 'budgetStillPaused' } as const;
 
-function lineOf({ scope, spent, reserved, limit }: BudgetLimit & BudgetState, texts: Notices): string {
+function lineOf({ scope, spent, reserved, limit }: BudgetLimit & BudgetState, texts: ChatTexts): string {
   const [which, dollars] = [texts[budgetNames[scope]], dollarText];
   const amounts = { spent: dollars(spent), reserved: dollars(reserved), limit: dollars(limit) };
-  return fillNotice(texts.budgetLine, { which, ...amounts });
+  return fillText(texts.budgetLine, { which, ...amounts });
 }

@@ -10,7 +10,7 @@ import type { IdentityLinks } from '../sessions/identity-links.ts';
 import type { DmScope } from '../sessions/session-key-of.ts';
 import type { CommandPlace, CommandScene, CommandStep, StepTx, Store } from '../store/base/command.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
-import { fillNotice, type NoticeKey, type Notices, type NoticeValues } from '../texts/notices.ts';
+import { type ChatTexts, fillText, type TextKey, type TextValues } from '../texts/chat-texts.ts';
 
 /** The sender of a command, and the kind of chat. */
 export type Asker = {
@@ -24,7 +24,7 @@ export type Asker = {
 export type Right = 'allowed' | 'own' | 'denied';
 
 /** Words that the command can't accept: the person is told this, and nothing else happens. */
-export type Problem = { readonly problem: NoticeKey; readonly values?: NoticeValues };
+export type Problem = { readonly problem: TextKey; readonly values?: TextValues };
 
 /** A command with the event it came in, for `load`. */
 export type CommandCall = {
@@ -88,13 +88,13 @@ export type CommandDefinition<Request, Input, Facts> = {
   /** Words that may follow the name; absent when none may. */
   readonly usage?: string;
   /** One line for /help and the network's own command menu (3 to 100 characters). */
-  readonly menu: NoticeKey;
+  readonly menu: TextKey;
   /** `lane`: runs in its lane's order, after the messages sent before it are answered. Absent: immediately. */
   readonly order?: 'lane';
   /** Everybody may use part of it, so /help shows it to all. */
   readonly isForAll?: true;
   /** The answer to a sender who may not use it; by default that administrators and owners may. */
-  readonly denial?: NoticeKey;
+  readonly denial?: TextKey;
   /**
    * Locks what `apply` needs besides its account and its lane, together with those two, through `lockCommand`. Returns
    * the input for `apply`.
@@ -117,7 +117,7 @@ export type CommandDefinition<Request, Input, Facts> = {
   /** Makes the change, in the transaction that accepts the event (with `lane`: the one that claims the lane). */
   apply(tx: StepTx, scene: CommandScene, input: Input): Promise<Facts>;
   /** Returns the answer. Pure. */
-  say(facts: Facts, texts: Notices): string;
+  say(facts: Facts, texts: ChatTexts): string;
   /** Whether it turned out that the sender isn't allowed to do it. */
   isRefused?(facts: Facts): boolean;
 };
@@ -125,7 +125,7 @@ export type CommandDefinition<Request, Input, Facts> = {
 /** A command of any kind, for the list and for the transaction. */
 export interface ChatCommand extends CommandStep {
   readonly usage: string;
-  readonly menu: NoticeKey;
+  readonly menu: TextKey;
   readonly order: 'now' | 'lane';
   readonly isForAll: boolean;
   readonly mayHaveCode: boolean;
@@ -192,7 +192,7 @@ export function chatCommand<Request extends object, Input, Facts>(
       const loaded = input as LoadResult<Input>;
       if ('problem' in loaded) {
         const { problem, isRefused = false } = loaded;
-        return { text: fillNotice(tx.texts[problem.problem], problem.values), isRefused };
+        return { text: fillText(tx.texts[problem.problem], problem.values), isRefused };
       }
       const facts = await definition.apply(tx, scene, loaded.input);
       return { text: definition.say(facts, tx.texts), isRefused: definition.isRefused?.(facts) ?? false };

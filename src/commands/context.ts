@@ -2,7 +2,7 @@ import { contextLimits } from '../agent/compaction-cut.ts';
 import { estimateTokens } from '../agent/context-size.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
 import { readHistory } from '../store/reads/read-transcript.ts';
-import { fillNotice } from '../texts/notices.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { anyone, chatCommand, noWords } from './chat-command.ts';
 
 type Found = Readonly<
@@ -59,6 +59,6 @@ export const context = chatCommand<Record<never, never>, Found | undefined, Foun
     if (found.instructionTokens > 0) lines.splice(1, 0, texts.contextInstructions);
     if (found.results > 0) lines.push(texts.contextResults);
     if (found.summaryTokens > 0) lines.push(texts.contextSummary);
-    return lines.map((line) => fillNotice(line, found)).join('\n');
+    return lines.map((line) => fillText(line, found)).join('\n');
   },
 });

@@ -1,7 +1,7 @@
-import type { NoticeKey } from '../texts/notices.ts';
+import type { TextKey } from '../texts/chat-texts.ts';
 import { type Asker, anyone, type ChatCommand, chatCommand, noWords } from './chat-command.ts';
 
-type Line = { readonly name: string; readonly usage: string; readonly menu: NoticeKey };
+type Line = { readonly name: string; readonly usage: string; readonly menu: TextKey };
 
 /** Makes `/help` from the other commands in the list. */
 export function helpOf(others: readonly ChatCommand[]): ChatCommand {

@@ -18,8 +18,8 @@ import {
   voidCode,
 } from '../store/links/change-links.ts';
 import type { Rights } from '../store/links/trust-line.ts';
+import { type ChatTexts, fillText, type TextKey } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
-import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
 import {
   anyone,
   type CommandCall,
@@ -173,7 +173,7 @@ async function apply(tx: StepTx, scene: CommandScene, input: LinkInput) {
       const { own, target } = input;
       const removed = await removeAccount(tx, input);
       if (removed.kind === 'removed' && target !== own)
-        await tell(tx, scene, { ...removed, text: fillNotice(tx.texts.linkCutOff, { other: own }) });
+        await tell(tx, scene, { ...removed, text: fillText(tx.texts.linkCutOff, { other: own }) });
       return { ...input, kind: removed.kind };
     }
     default: {
@@ -181,7 +181,7 @@ async function apply(tx: StepTx, scene: CommandScene, input: LinkInput) {
       if (redeemed.kind === 'linked') {
         const { peer } = input.redeeming;
         const other = personLabel({ ref: peer, name: input.name });
-        const told = fillNotice(tx.texts.linkTold, { other, ref: peer });
+        const told = fillText(tx.texts.linkTold, { other, ref: peer });
         await tell(tx, scene, { ...redeemed.asker, text: withLowered(told, redeemed, tx.texts) });
       }
       const { isConfirmed } = input.redeeming;
@@ -197,28 +197,28 @@ async function tell(tx: StepTx, { effects, partKey }: CommandScene, telling: Lin
   effects.deliveries.push(await insertNotice(tx, { ...telling, key: partKey('told') }));
 }
 
-function withLowered(text: string, { isUneven }: { readonly isUneven: boolean }, texts: Notices): string {
+function withLowered(text: string, { isUneven }: { readonly isUneven: boolean }, texts: ChatTexts): string {
   return isUneven ? `${text}\n${texts.linkLowered}` : text;
 }
 
 type LinkFacts = Awaited<ReturnType<typeof apply>>;
 
-function say(facts: LinkFacts, texts: Notices): string {
+function say(facts: LinkFacts, texts: ChatTexts): string {
   switch (facts.kind) {
     case 'ask':
-      return fillNotice(texts.linkCode, { code: facts.code, minutes: codeMinutes });
+      return fillText(texts.linkCode, { code: facts.code, minutes: codeMinutes });
     case 'void':
       return texts.linkOnlyDirect;
     case 'list':
       return describeAccounts(facts, texts);
     case 'not-removable':
-      return fillNotice(facts.isConfigured ? texts.linkConfigured : texts.linkNotLinked, facts);
+      return fillText(facts.isConfigured ? texts.linkConfigured : texts.linkNotLinked, facts);
     case 'removed':
       return facts.target === facts.own
         ? texts.linkLeft
-        : fillNotice(texts.linkRemoved, { other: facts.target });
+        : fillText(texts.linkRemoved, { other: facts.target });
     case 'not-linked':
-      return fillNotice(texts.linkNotLinked, { other: facts.target });
+      return fillText(texts.linkNotLinked, { other: facts.target });
     default:
       return sayRedeemed(facts, texts);
   }
@@ -231,21 +231,21 @@ const redeemTexts = {
   elsewhere: 'linkElsewhere',
   unsure: 'linkConfirm',
   linked: 'linkDone',
-} as const satisfies Record<string, NoticeKey>;
+} as const satisfies Record<string, TextKey>;
 
 function sayRedeemed(
   { code, isConfirmed, redeemed }: Extract<LinkFacts, { readonly kind: 'join' }>,
-  texts: Notices,
+  texts: ChatTexts,
 ): string {
   if (redeemed.kind === 'wrong') return isConfirmed ? texts.linkUnasked : texts.linkWrong;
-  const text = fillNotice(texts[redeemTexts[redeemed.kind]], { code, ...redeemed });
+  const text = fillText(texts[redeemTexts[redeemed.kind]], { code, ...redeemed });
   return redeemed.kind === 'linked' ? withLowered(text, redeemed, texts) : text;
 }
 
 type ListFacts = { readonly own?: string; readonly accounts: readonly LinkedAccount[] };
 
 /** Lists a person's accounts, each with the origin of its link; `own` is the asking account. */
-export function describeAccounts({ own, accounts }: ListFacts, texts: Notices): string {
+export function describeAccounts({ own, accounts }: ListFacts, texts: ChatTexts): string {
   if (accounts.length < 2) return texts.linkNone;
   const lines = accounts.map(({ ref, source }) => {
     const marks = [

@@ -1,7 +1,7 @@
 /** Every chat command, in the order of /help. */
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import { suggestName } from '../config/suggestion.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 import { activation } from './activation.ts';
 import { approve, deny } from './approve.ts';
 import { budget } from './budget.ts';
@@ -56,7 +56,7 @@ const byName: ReadonlyMap<string, ChatCommand> = new Map(
 export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map([...byName, [unknown.name, unknown]]);
 
 /** Returns the list in the form that networks register. */
-export function nativeCommands(texts: Notices): readonly NativeCommand[] {
+export function nativeCommands(texts: ChatTexts): readonly NativeCommand[] {
   return chatCommands.map(({ name, usage, menu }) => ({
     name,
     description: texts[menu],

@@ -1,6 +1,6 @@
 import { suggestName } from '../config/suggestion.ts';
 import { readChoice, setChoice } from '../store/lanes/session-choice.ts';
-import { fillNotice } from '../texts/notices.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { adminsInGroups, chatCommand } from './chat-command.ts';
 
 type Request = { readonly name?: string };
@@ -45,9 +45,9 @@ export const model = chatCommand<Request, Input, Facts>({
     return { wish, ...input, name: (await readChoice(tx, sessionId)).model ?? byDefault };
   },
   say: ({ wish, meant = '', ...facts }, texts) => {
-    if (wish === 'show') return fillNotice(texts.modelNow, facts);
-    if (wish !== 'unknown') return fillNotice(texts.modelSet, facts);
-    return fillNotice(meant === '' ? texts.modelUnknown : texts.modelMeant, { ...facts, meant });
+    if (wish === 'show') return fillText(texts.modelNow, facts);
+    if (wish !== 'unknown') return fillText(texts.modelSet, facts);
+    return fillText(meant === '' ? texts.modelUnknown : texts.modelMeant, { ...facts, meant });
   },
 });
 

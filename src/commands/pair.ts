@@ -17,7 +17,7 @@ import { personLabel } from '../store/access/person-label.ts';
 import { lockRevocation, type RevokedAccess, revokeAccess } from '../store/access/revoke-access.ts';
 import type { CommandPlace, CommandScene, StepTx } from '../store/base/command.ts';
 import { addEffects } from '../store/base/effects.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { deciderOf } from './approve.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
 import { hashPairingCode, readOneTimeCode } from './one-time-code.ts';
@@ -155,19 +155,19 @@ async function apply(tx: StepTx, { conversationKey, effects }: CommandScene, inp
   }
 }
 
-function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
+function say(facts: Awaited<ReturnType<typeof apply>>, texts: ChatTexts): string {
   if (facts.kind === 'list') return describeAccess(facts.list, facts.when, texts);
   if (facts.kind === 'revoke') {
     const who = facts.ref;
-    const revoked = fillNotice(facts.isRevoked ? texts.pairingRevoked : texts.pairingNobody, { who });
-    return facts.isNamed ? `${revoked} ${fillNotice(texts.pairingStillNamed, { who })}` : revoked;
+    const revoked = fillText(facts.isRevoked ? texts.pairingRevoked : texts.pairingNobody, { who });
+    return facts.isNamed ? `${revoked} ${fillText(texts.pairingStillNamed, { who })}` : revoked;
   }
   const { result } = facts;
   switch (result.kind) {
     case 'asks':
-      return fillNotice(texts.pairingConfirm, { who: personLabel(result), which: facts.which });
+      return fillText(texts.pairingConfirm, { who: personLabel(result), which: facts.which });
     case 'approved':
-      return fillNotice(texts.pairingDone, { who: personLabel(result) });
+      return fillText(texts.pairingDone, { who: personLabel(result) });
     case 'limited':
       return texts.pairingLimited;
     default:
@@ -176,7 +176,7 @@ function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
 }
 
 /** Describes for others who approved. */
-function whoDecided(by: string, texts: Notices): string {
+function whoDecided(by: string, texts: ChatTexts): string {
   if (by === atConsole) return texts.whoAtConsole;
   return by === atPage ? texts.whoAtPage : by;
 }
@@ -188,17 +188,17 @@ type When = { readonly now: number; readonly timeZone?: string };
 export function describeAccess(
   { requests, people }: AccessList,
   { now, timeZone }: When,
-  texts: Notices,
+  texts: ChatTexts,
 ): string {
   const requestLine = (request: PendingRequest) =>
-    fillNotice(texts.pairListRequest, {
+    fillText(texts.pairListRequest, {
       who: personLabel(request),
       code: request.code,
       account: request.account,
       minutes: Math.max(1, Math.ceil((request.expiresAt - now) / 60_000)),
     });
   const personLine = ({ account, role, approvedAt, approvedBy, ...person }: ApprovedPerson) =>
-    fillNotice(texts.pairListPerson, {
+    fillText(texts.pairListPerson, {
       ...{ account, who: personLabel(person) },
       role: role === 'owner' ? texts.whoIsOwner : texts.whoIsUser,
       by: whoDecided(approvedBy, texts),

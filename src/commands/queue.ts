@@ -14,9 +14,9 @@ import { promote } from '../store/items/promote-item.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { readWaitingItems, type WaitingItem } from '../store/reads/read-waiting-items.ts';
 import { changeSettings } from '../store/rows/lane-settings.ts';
+import { type ChatTexts, fillText, type TextKey } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { stripControls } from '../texts/control-characters.ts';
-import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
 import { adminsInGroups, type CommandCall, type CommandDeps, chatCommand } from './chat-command.ts';
 import { linkedAccounts } from './linked-accounts.ts';
 import { isItemRequest, parseQueueRequest, type QueueRequest } from './queue-request.ts';
@@ -168,15 +168,15 @@ async function apply(tx: StepTx, scene: CommandScene, input: QueueInput) {
   return { kind: 'changed', verb, number, changed: await changed() } as const;
 }
 
-function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
+function say(facts: Awaited<ReturnType<typeof apply>>, texts: ChatTexts): string {
   switch (facts.kind) {
     case 'show':
       return [
         queueLine(facts.settings, texts),
         facts.sources
-          .map((source) => fillNotice(texts[sourceTexts[source.level]], { ...facts, ...source }))
+          .map((source) => fillText(texts[sourceTexts[source.level]], { ...facts, ...source }))
           .join(' '),
-        facts.count === 0 ? texts.itemsNone : fillNotice(texts.itemsWaiting, facts),
+        facts.count === 0 ? texts.itemsNone : fillText(texts.itemsWaiting, facts),
       ].join('\n');
     case 'list':
       return sayItems(facts, texts);
@@ -187,7 +187,7 @@ function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
     case 'cancelled-all': {
       const { count, isOthersLeft } = facts;
       if (count === 0) return isOthersLeft ? texts.itemsNoneOwn : texts.itemsNone;
-      return fillNotice(isOthersLeft ? texts.itemsCancelledOwn : texts.itemsCancelled, { count });
+      return fillText(isOthersLeft ? texts.itemsCancelledOwn : texts.itemsCancelled, { count });
     }
     case 'changed':
       return describeItemChange(facts, texts);
@@ -204,9 +204,9 @@ const sourceTexts = {
 } as const;
 
 /** Returns the settings on one line, as `/status` shows them too. */
-export function queueLine(settings: QueueSettings, texts: Notices): string {
+export function queueLine(settings: QueueSettings, texts: ChatTexts): string {
   const { mode, debounceMs: debounce, quietMs: quiet, cap, drop } = settings;
-  return fillNotice(texts.queueSettings, { mode, debounce, quiet, cap, drop });
+  return fillText(texts.queueSettings, { mode, debounce, quiet, cap, drop });
 }
 
 type Verb = 'cancel' | 'promote' | 'edit';
@@ -216,10 +216,10 @@ const doneTexts = { cancel: 'itemCancelled', promote: 'itemPromoted', edit: 'ite
 const whoMay = { cancel: 'whoCancels', promote: 'whoPromotes', edit: 'whoEdits' } as const;
 
 /** Describes the result of changing a waiting message in one sentence. */
-export function describeItemChange({ verb, number, changed }: ChangedFacts, texts: Notices): string {
-  if (changed.kind === 'not-permitted') return fillNotice(texts.notPermitted, { who: texts[whoMay[verb]] });
+export function describeItemChange({ verb, number, changed }: ChangedFacts, texts: ChatTexts): string {
+  if (changed.kind === 'not-permitted') return fillText(texts.notPermitted, { who: texts[whoMay[verb]] });
   const values = changed.kind === 'ended' ? { outcome: outcomeText(changed.outcome, texts) } : changed;
-  return fillNotice(texts[changedText(verb, changed)], { ...values, number });
+  return fillText(texts[changedText(verb, changed)], { ...values, number });
 }
 
 const outcomeTexts = {
@@ -229,14 +229,14 @@ const outcomeTexts = {
   cancelled: 'outcomeCancelled',
   refused: 'outcomeRefused',
   failed: 'outcomeFailed',
-} as const satisfies Record<Outcome, NoticeKey>;
+} as const satisfies Record<Outcome, TextKey>;
 
-function outcomeText(outcome: string, texts: Notices): string {
-  const key: NoticeKey | undefined = new Map(Object.entries(outcomeTexts)).get(outcome);
+function outcomeText(outcome: string, texts: ChatTexts): string {
+  const key: TextKey | undefined = new Map(Object.entries(outcomeTexts)).get(outcome);
   return key === undefined ? outcome : texts[key];
 }
 
-function changedText(verb: Verb, { kind }: ItemChangeResult): NoticeKey {
+function changedText(verb: Verb, { kind }: ItemChangeResult): TextKey {
   switch (kind) {
     case 'done':
       return doneTexts[verb];
@@ -257,32 +257,32 @@ function changedText(verb: Verb, { kind }: ItemChangeResult): NoticeKey {
 
 type ListFacts = { readonly count: number; readonly items: readonly ListedItem[] };
 
-function sayItems({ count, items }: ListFacts, texts: Notices): string {
+function sayItems({ count, items }: ListFacts, texts: ChatTexts): string {
   if (count === 0) return texts.itemsNone;
   const more = count - items.length;
   return [
-    fillNotice(texts.itemsHeading, { count }),
+    fillText(texts.itemsHeading, { count }),
     ...items.map((item) => itemLine(item, texts)),
-    ...(more > 0 ? [fillNotice(texts.itemsMore, { count: more })] : []),
+    ...(more > 0 ? [fillText(texts.itemsMore, { count: more })] : []),
     texts.itemsHint,
   ].join('\n');
 }
 
 /** Formats one line of the list of waiting messages. */
-export function itemLine(item: ListedItem, texts: Notices): string {
+export function itemLine(item: ListedItem, texts: ChatTexts): string {
   const marks = [
     ...(item.isAhead ? [texts.itemIsAhead] : []),
     ...(item.state === 'fetching' ? [texts.itemIsFetching] : []),
     ...(item.state === 'held' ? [texts.itemIsHeld] : []),
     ...(item.kind === 'correction' ? [texts.itemIsCorrection] : []),
     ...(item.files > 0 && item.state !== 'fetching'
-      ? [fillNotice(item.files === 1 ? texts.itemFile : texts.itemFiles, { count: item.files })]
+      ? [fillText(item.files === 1 ? texts.itemFile : texts.itemFiles, { count: item.files })]
       : []),
   ];
   const { number } = item;
   const sender = cleanLabel(item.senderName) || item.sender;
   const text = item.excerpt === undefined ? '“…”' : `“${stripControls(item.excerpt)}”`;
-  const line = fillNotice(texts.itemLine, { number, sender, age: ageOf(item.ageMs), text });
+  const line = fillText(texts.itemLine, { number, sender, age: ageOf(item.ageMs), text });
   return marks.length === 0 ? line : `${line} (${marks.join(', ')})`;
 }
 

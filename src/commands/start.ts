@@ -2,7 +2,7 @@
 
 import { lockPairing, showRequest } from '../store/access/approve-pairing.ts';
 import { personLabel } from '../store/access/person-label.ts';
-import { fillNotice } from '../texts/notices.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { anyone, chatCommand } from './chat-command.ts';
 import { link } from './link.ts';
 import { hashPairingCode, readOneTimeCode } from './one-time-code.ts';
@@ -36,11 +36,11 @@ export const start = chatCommand({
     return { agent, code, shown };
   },
   say: ({ agent, code, shown }, texts) => {
-    const greeting = fillNotice(texts.greeting, { agent });
+    const greeting = fillText(texts.greeting, { agent });
     if (code === undefined) return greeting;
     if (shown?.kind === 'limited') return texts.pairingLimited;
-    if (shown?.kind === 'asks') return fillNotice(texts.pairingAsked, { who: personLabel(shown), code });
-    return `${greeting}\n${fillNotice(texts.startCodeHint, { code })}`;
+    if (shown?.kind === 'asks') return fillText(texts.pairingAsked, { who: personLabel(shown), code });
+    return `${greeting}\n${fillText(texts.startCodeHint, { code })}`;
   },
 });
 

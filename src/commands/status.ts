@@ -1,7 +1,7 @@
 import { connectionName } from '#contracts/connection-name.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { dollarText } from '../texts/money.ts';
-import { fillNotice } from '../texts/notices.ts';
 import { anyone, chatCommand, noWords } from './chat-command.ts';
 import { queueLine } from './queue.ts';
 
@@ -36,10 +36,10 @@ export const status = chatCommand({
   apply: async (_tx, _scene, facts) => facts,
   say: ({ work, session, settings, ...values }, texts) =>
     [
-      fillNotice(texts.statusAgent, values),
-      fillNotice(texts.statusAccount, values),
-      work ? fillNotice(work.isPaused ? texts.statusPaused : texts.statusWorking, work) : texts.nothingToStop,
-      session ? fillNotice(texts.statusSession, session) : texts.statusNoSession,
+      fillText(texts.statusAgent, values),
+      fillText(texts.statusAccount, values),
+      work ? fillText(work.isPaused ? texts.statusPaused : texts.statusWorking, work) : texts.nothingToStop,
+      session ? fillText(texts.statusSession, session) : texts.statusNoSession,
       queueLine(settings, texts),
     ].join('\n'),
 });

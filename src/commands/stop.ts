@@ -1,5 +1,5 @@
 import { lockForStop, type StopInput, type StopResult, stop as stopWork } from '../store/intake/stop.ts';
-import { fillNotice } from '../texts/notices.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { adminsInGroups, chatCommand } from './chat-command.ts';
 import { linkedAccounts } from './linked-accounts.ts';
 
@@ -25,7 +25,7 @@ export const stop = chatCommand<{ readonly isAll: boolean }, StopInput, StopResu
   say: (stopped, texts) => {
     if (stopped === 'done') return texts.stopped;
     if (stopped === 'nothing') return texts.nothingToStop;
-    return fillNotice(stopped === 'withdrawn' ? texts.stoppedOwn : texts.notPermitted, {
+    return fillText(stopped === 'withdrawn' ? texts.stoppedOwn : texts.notPermitted, {
       who: texts.whoStops,
     });
   },

@@ -11,10 +11,10 @@ import { lockBranch, steerChild, stopChild } from '../store/children/operate-chi
 import { readConversationChildren } from '../store/reads/read-conversation-children.ts';
 import { readRunSenders } from '../store/reads/read-run-senders.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { stripControls } from '../texts/control-characters.ts';
 import { dollarText } from '../texts/money.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
 import { adminsInGroups, type CommandCall, type CommandDeps, chatCommand } from './chat-command.ts';
 import { linkedAccounts } from './linked-accounts.ts';
 import { parseSubagentsRequest, type SubagentsRequest } from './subagents-request.ts';
@@ -145,48 +145,48 @@ async function apply(tx: StepTx, { effects }: CommandScene, input: SubagentsInpu
   return { kind: stopped.kind === 'done' ? 'stopped' : 'ended', child };
 }
 
-function say(facts: Facts, texts: Notices): string {
+function say(facts: Facts, texts: ChatTexts): string {
   switch (facts.kind) {
     case 'list':
       return sayList(facts, texts);
     case 'unknown':
-      return fillNotice(texts.childUnknown, facts);
+      return fillText(texts.childUnknown, facts);
     case 'several':
-      return fillNotice(texts.childSeveral, facts);
+      return fillText(texts.childSeveral, facts);
     case 'not-permitted':
-      return fillNotice(texts.notPermitted, { who: texts.whoStops });
+      return fillText(texts.notPermitted, { who: texts.whoStops });
     case 'info': {
       const { child, now } = facts;
       const cost = dollarText(child.cost);
       const { agentId: agent, depth, tokens } = child;
-      return `${lineOf(child, { now, texts })}\n${fillNotice(texts.childInfo, { agent, depth, tokens, cost })}`;
+      return `${lineOf(child, { now, texts })}\n${fillText(texts.childInfo, { agent, depth, tokens, cost })}`;
     }
     case 'log': {
       const lines = facts.lines.map(({ role, text }) => `${role}: ${stripControls(text)}`);
-      return lines.length === 0 ? fillNotice(texts.childNoLog, namesOf(facts.child)) : lines.join('\n');
+      return lines.length === 0 ? fillText(texts.childNoLog, namesOf(facts.child)) : lines.join('\n');
     }
     case 'stopped':
-      return fillNotice(texts.childStopped, namesOf(facts.child));
+      return fillText(texts.childStopped, namesOf(facts.child));
     case 'steered':
-      return fillNotice(texts.childSteered, namesOf(facts.child));
+      return fillText(texts.childSteered, namesOf(facts.child));
     case 'ended':
-      return fillNotice(texts.childEnded, namesOf(facts.child));
+      return fillText(texts.childEnded, namesOf(facts.child));
     case 'lesser-rights':
-      return fillNotice(texts.childLesserRights, namesOf(facts.child));
+      return fillText(texts.childLesserRights, namesOf(facts.child));
     default:
       return facts satisfies never;
   }
 }
 
-type Scene = { readonly now: number; readonly texts: Notices };
+type Scene = { readonly now: number; readonly texts: ChatTexts };
 
-function sayList({ children, now }: Extract<Facts, { kind: 'list' }>, texts: Notices): string {
+function sayList({ children, now }: Extract<Facts, { kind: 'list' }>, texts: ChatTexts): string {
   if (children.length === 0) return texts.childrenNone;
   return [...children.map((child) => lineOf(child, { now, texts })), texts.childrenHint].join('\n');
 }
 
 function lineOf(child: ChildView, { now, texts }: Scene): string {
-  const line = fillNotice(texts.childLine, { ...namesOf(child), state: stateOf(child, { now, texts }) });
+  const line = fillText(texts.childLine, { ...namesOf(child), state: stateOf(child, { now, texts }) });
   return `${'· '.repeat(child.depth - 1)}${line}`;
 }
 
@@ -206,6 +206,6 @@ function stateOf(child: ChildView, { now, texts }: Scene): string {
   const { startedAt, endedAt = now, status, tokens } = child;
   if (child.state === 'queued') return texts.childQueued;
   const seconds = Math.max(0, Math.round((endedAt - (startedAt ?? endedAt)) / 1000));
-  if (child.state === 'running') return fillNotice(texts.childRunning, { seconds });
-  return fillNotice(texts.childEnd, { end: texts[endTexts[status ?? 'lost']], seconds, tokens });
+  if (child.state === 'running') return fillText(texts.childRunning, { seconds });
+  return fillText(texts.childEnd, { end: texts[endTexts[status ?? 'lost']], seconds, tokens });
 }

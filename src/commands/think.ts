@@ -1,6 +1,6 @@
 import { type ReasoningLevel, reasoningLevels } from '#contracts/model.ts';
 import { readChoice, setChoice } from '../store/lanes/session-choice.ts';
-import { fillNotice } from '../texts/notices.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { adminsInGroups, chatCommand, type Problem } from './chat-command.ts';
 
 type Request = { readonly level?: ReasoningLevel | 'default' };
@@ -27,5 +27,5 @@ export const think = chatCommand<Request, Input, { readonly level: string; reado
     const { reasoning } = await readChoice(tx, sessionId);
     return { level: reasoning ?? byDefault, isSet: level !== undefined };
   },
-  say: ({ isSet, level }, texts) => fillNotice(isSet ? texts.thinkSet : texts.thinkNow, { level }),
+  say: ({ isSet, level }, texts) => fillText(isSet ? texts.thinkSet : texts.thinkNow, { level }),
 });

@@ -1,5 +1,5 @@
 /** The answer to a command that doesn't exist. It isn't in the list of commands, so nobody can type it. */
-import { fillNotice } from '../texts/notices.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { anyone, asRequested, chatCommand, type Order } from './chat-command.ts';
 
 type Unknown = {
@@ -19,7 +19,7 @@ export const unknown = chatCommand({
   load: asRequested<Unknown>,
   apply: async (_tx, _scene, facts) => facts,
   say: ({ name, meant }, texts) =>
-    fillNotice(meant === undefined ? texts.commandUnknown : texts.commandMeant, { name, meant }),
+    fillText(meant === undefined ? texts.commandUnknown : texts.commandMeant, { name, meant }),
 });
 
 /** Returns an order that tells the sender that there is no such command. */

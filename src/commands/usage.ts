@@ -2,8 +2,8 @@ import { platformRef } from '../sessions/platform-ref.ts';
 import { readBudgets } from '../store/money/budgets.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { type ModelUsage, readUsage, type SessionUsage } from '../store/reads/read-usage.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { dollarText } from '../texts/money.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
 import { anyone, chatCommand, noWords } from './chat-command.ts';
 
 type Found = {
@@ -36,18 +36,18 @@ export const usage = chatCommand<Record<never, never>, Found, Found>({
   apply: async (_tx, _scene, input) => input,
   say: ({ session, person, gateway }, texts) => {
     const lines = session && session.models.length > 0 ? sayUsage(session, texts) : [texts.usageNone];
-    if (person !== undefined) lines.push(fillNotice(texts.usagePerson, { cost: dollarText(person) }));
-    if (gateway !== undefined) lines.push(fillNotice(texts.usageGateway, { cost: dollarText(gateway) }));
+    if (person !== undefined) lines.push(fillText(texts.usagePerson, { cost: dollarText(person) }));
+    if (gateway !== undefined) lines.push(fillText(texts.usageGateway, { cost: dollarText(gateway) }));
     return lines.join('\n');
   },
 });
 
-function sayUsage({ cost, models, childrenCost, unsure }: SessionUsage, texts: Notices): string[] {
+function sayUsage({ cost, models, childrenCost, unsure }: SessionUsage, texts: ChatTexts): string[] {
   const calls = models.reduce((sum, each) => sum + each.calls, 0);
-  const lines = [fillNotice(texts.usageSession, { cost: dollarText(cost), calls })];
-  for (const model of models) lines.push(fillNotice(texts.usageModel, wordsOf(model)));
-  if (childrenCost > 0) lines.push(fillNotice(texts.usageChildren, { cost: dollarText(childrenCost) }));
-  if (unsure > 0) lines.push(fillNotice(texts.usageUnsure, { calls: unsure }));
+  const lines = [fillText(texts.usageSession, { cost: dollarText(cost), calls })];
+  for (const model of models) lines.push(fillText(texts.usageModel, wordsOf(model)));
+  if (childrenCost > 0) lines.push(fillText(texts.usageChildren, { cost: dollarText(childrenCost) }));
+  if (unsure > 0) lines.push(fillText(texts.usageUnsure, { calls: unsure }));
   return lines;
 }
 

@@ -1,5 +1,5 @@
 import { platformRef } from '../sessions/platform-ref.ts';
-import { fillNotice } from '../texts/notices.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { anyone, chatCommand, noWords } from './chat-command.ts';
 
 const authorityTexts = { owner: 'whoIsOwner', member: 'whoIsMember', guest: 'whoIsGuest' } as const;
@@ -20,11 +20,11 @@ export const whoami = chatCommand({
   apply: async (_tx, _scene, facts) => facts,
   say: ({ isGroupAdmin, session, ...values }, texts) =>
     [
-      fillNotice(isGroupAdmin ? texts.whoamiAdmin : texts.whoami, {
+      fillText(isGroupAdmin ? texts.whoamiAdmin : texts.whoami, {
         ...values,
         authority: texts[authorityTexts[values.authority]],
       }),
-      fillNotice(texts.whoamiAgent, values),
-      ...(session === undefined ? [] : [fillNotice(texts.whoamiSession, { session })]),
+      fillText(texts.whoamiAgent, values),
+      ...(session === undefined ? [] : [fillText(texts.whoamiSession, { session })]),
     ].join('\n'),
 });

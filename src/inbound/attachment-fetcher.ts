@@ -15,7 +15,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { readPendingFetch, storeFetched } from '../store/intake/fetching.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { createFileAllowance, type FileAllowance } from './file-allowance.ts';
 import { newMediaName } from './media-names.ts';
 import { sniffType } from './sniff-type.ts';
@@ -31,7 +31,7 @@ export type FetcherDeps = {
   readonly maxBytesPerHour: number;
   /** Returns how long a bundle waits for more after its last part, ms. */
   joinMs(): number;
-  readonly texts: Pick<Notices, 'fileTooLarge' | 'fileTooMany' | 'fileOverLimit' | 'fileNotFetched'>;
+  readonly texts: Pick<ChatTexts, 'fileTooLarge' | 'fileTooMany' | 'fileOverLimit' | 'fileNotFetched'>;
   channelFor(route: ReplyRoute): { readonly adapter: Pick<ChannelAdapter, 'media'> } | undefined;
   start(effects: Effects): void;
   /** False while the disk is too full to store anything. */
@@ -102,7 +102,7 @@ async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): 
     const file =
       index < mostFiles
         ? await fetchWithin(deps, { inboxId, sender, media, ref, signal })
-        : missing(ref, fillNotice(deps.texts.fileTooMany, { count: mostFiles }));
+        : missing(ref, fillText(deps.texts.fileTooMany, { count: mostFiles }));
     stored.push(ref.of === undefined ? file : { ...file, of: ref.of });
   }
   if (signal.aborted) return;
@@ -140,7 +140,7 @@ async function fetchWithin(
   const { allowance, texts, maxBytesPerHour } = deps;
   const stated = fetching.ref.sizeBytes ?? 0;
   if (stated <= deps.maxBytes && !allowance.hasRoom(sender, stated))
-    return missing(fetching.ref, fillNotice(texts.fileOverLimit, { size: maxBytesPerHour / 1e6 }));
+    return missing(fetching.ref, fillText(texts.fileOverLimit, { size: maxBytesPerHour / 1e6 }));
   allowance.count(sender, stated);
   const file = await fetchWithRetry(deps, fetching);
   allowance.count(sender, (file.kind === 'stored' ? file.sizeBytes : 0) - stated);
@@ -158,7 +158,7 @@ async function fetchWithRetry(deps: FetcherDeps, fetching: FetchRequest): Promis
     } catch (error) {
       const isTooLarge = hasCode(error, 'media_too_large');
       if (isTooLarge) {
-        const reason = fillNotice(deps.texts.fileTooLarge, { size: deps.maxBytes / 1e6 });
+        const reason = fillText(deps.texts.fileTooLarge, { size: deps.maxBytes / 1e6 });
         return missing(ref, reason);
       }
       const askedMs = waitOf(error);

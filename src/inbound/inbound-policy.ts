@@ -6,7 +6,7 @@ import { namedOwners } from '../config/load-config.ts';
 import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-links.ts';
 import type { ResetSettings } from '../sessions/reset-policy.ts';
 import type { DmScope } from '../sessions/session-key-of.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 import { type AccessPolicy, accessPolicyFrom } from './access-policy.ts';
 import type { MentionPattern } from './mention-gate.ts';
 import type { PairingSettings } from './pairing.ts';
@@ -30,12 +30,12 @@ export type InboundPolicy = {
   readonly joinMs: number;
   readonly reset: ResetSettings;
   readonly timeZone: string;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   readonly rateLimit: RateLimit;
 };
 
 /** Compiles the inbound rules of the configuration. */
-export function createInboundPolicy(config: Config, notices: Notices): InboundPolicy {
+export function createInboundPolicy(config: Config, texts: ChatTexts): InboundPolicy {
   return {
     access: accessPolicyFrom(config),
     pairing: config.access.pairing,
@@ -51,7 +51,7 @@ export function createInboundPolicy(config: Config, notices: Notices): InboundPo
     joinMs: config.joinMs,
     reset: config.reset as ResetSettings,
     timeZone: config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-    notices,
+    texts,
     rateLimit: createRateLimit({ perMinute: config.rateLimit.perSenderPerMinute }),
   };
 }

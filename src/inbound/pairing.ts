@@ -4,8 +4,8 @@ import { hashPairingCode, newApprovalId, newOneTimeCode } from '../commands/one-
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { KeptMessage } from '../store/base/json.ts';
 import type { Decision, EditDecision, KeptChange } from '../store/intake/proposal.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
-import type { Notices } from '../texts/notices.ts';
 
 export type PairingSettings = {
   /** How long a code is valid. */
@@ -17,7 +17,7 @@ export type PairingSettings = {
 type PairingContext = {
   readonly pairing: PairingSettings;
   readonly namedOwners: readonly string[];
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
 };
 
 /** Longer messages from strangers aren't kept; in characters of JSON. */
@@ -33,7 +33,7 @@ export function keptEdit(edit: EditDecision): KeptChange {
  * since it knows who asked before and who owns the bot. `message` is answered once they are let in.
  */
 export function pairingRequest(
-  { pairing, namedOwners, notices }: PairingContext,
+  { pairing, namedOwners, texts }: PairingContext,
   { route, sender }: InboundEnvelope,
   { message, isStart }: { readonly message: KeptMessage | undefined; readonly isStart: boolean },
 ): Decision {
@@ -45,7 +45,7 @@ export function pairingRequest(
     request: {
       id: newApprovalId(),
       ref: platformRef(route.channel, sender.id),
-      name: cleanLabel(sender.name) || notices.whoIsUnnamed,
+      name: cleanLabel(sender.name) || texts.whoIsUnnamed,
       route,
       code,
       codeHash: hashPairingCode(code),

@@ -24,8 +24,8 @@ import type { Decision, Proposal } from '../store/intake/proposal.ts';
 import type { Bundle, NewItem } from '../store/items/new-item.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
 import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
-import { fillNotice } from '../texts/notices.ts';
 import { type AccessDecision, authorise, authorityOf, isOwnerBy } from './authorise.ts';
 import { hasContent, unreadFields } from './inbound-content.ts';
 import { type InboundPolicy, type QueuePlace, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
@@ -180,7 +180,7 @@ function proposeMessage(
   const rate = gate.rateLimit.takeOnce(`${route.account}:${envelope.eventKey}`, counted, at);
   if (rate.kind === 'exceeded') {
     const seconds = Math.ceil(rate.retryAfterMs / 1000);
-    const text = fillNotice(gate.notices.rateLimited, { seconds });
+    const text = fillText(gate.texts.rateLimited, { seconds });
     return asProposal({
       kind: 'refuse',
       reason: 'rate-limited',
@@ -368,8 +368,7 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
     return pairingRequest(gate, envelope, { message, isStart });
   }
   const id = platformRef(route.channel, sender.id);
-  const text =
-    reason === 'dm-disabled' ? gate.notices.dmDisabled : fillNotice(gate.notices.dmNotAllowed, { id });
+  const text = reason === 'dm-disabled' ? gate.texts.dmDisabled : fillText(gate.texts.dmNotAllowed, { id });
   const isReported = isStart || reason === 'dm-not-allowed';
   const once = isStart ? {} : { onceKey: `${id}:not-allowed` };
   return { kind: 'refuse', reason, ...(isReported && { notice: { route, text, ...once } }) };

@@ -9,8 +9,8 @@ import type { InboxContent, IncomingFile } from '../store/base/json.ts';
 import { fileLine } from '../store/base/one-line.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Decision, EditDecision, Notice, UnreadEditDecision } from '../store/intake/proposal.ts';
+import { fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
-import { fillNotice } from '../texts/notices.ts';
 import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
 import { describedLines, hasContent, readableWords, shownText, unreadFields } from './inbound-content.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
@@ -110,7 +110,7 @@ function describeData({ provenance, forwardedFrom = '' }: Origin): string {
 }
 
 type ChangeEvent<Kind> = {
-  readonly gate: Pick<InboundPolicy, 'timeZone' | 'notices' | 'groups'>;
+  readonly gate: Pick<InboundPolicy, 'timeZone' | 'texts' | 'groups'>;
   readonly envelope: InboundEnvelope;
   readonly authority: Authority;
   readonly event: Extract<InboundEnvelope['event'], { kind: Kind }>;
@@ -176,14 +176,14 @@ type Unread = {
 
 /** Tells a sender that a message or an edit couldn't be read; once per message. */
 export function unreadNotice(
-  { notices }: Pick<InboundPolicy, 'notices'>,
+  { texts }: Pick<InboundPolicy, 'texts'>,
   { route }: InboundEnvelope,
   { fields, messageId, isEdit }: Unread,
 ): Notice {
-  const text = isEdit ? notices.editUnread : notices.messageUnread;
+  const text = isEdit ? texts.editUnread : texts.messageUnread;
   return {
     route,
-    text: fillNotice(text, { kinds: fields.join(', ') }),
+    text: fillText(text, { kinds: fields.join(', ') }),
     onceKey: `${conversationKeyOf(route)}/${messageId}:unread`,
   };
 }

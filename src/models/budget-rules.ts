@@ -7,10 +7,10 @@ import type { UncountedAgents } from '#contracts/call-ledger.ts';
 import type { BudgetScope } from '#contracts/model.ts';
 import type { Config } from '../config/config.ts';
 import type { BudgetLimit } from '../store/money/budgets.ts';
-import type { NoticeKey } from '../texts/notices.ts';
+import type { TextKey } from '../texts/chat-texts.ts';
 
 /** Text that names a budget, as in “The budget for this conversation is used up”. */
-export const budgetNames: Readonly<Record<BudgetScope, NoticeKey>> = {
+export const budgetNames: Readonly<Record<BudgetScope, TextKey>> = {
   run: 'budgetRun',
   session: 'budgetSession',
   tree: 'budgetTree',

@@ -23,7 +23,7 @@ import {
   readPendingNotices,
   type StoredNotice,
 } from '../store/delivery/queue-alert-message.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 
 /** How the owner can be reached. This machine's own channels don't count, because its user sees the page. */
 export type OwnerReach = {
@@ -40,7 +40,7 @@ export type OwnerAlertsDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   /** The time zone of the times that the owner reads; default: this machine's. */
   readonly timeZone?: string | undefined;
   /** `<channel>:<peer>`; the store knows those who were approved as owners. */
@@ -121,7 +121,7 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
       const open = await store.read(readOpenNotices, { limit: atOnce });
       return open.map((notice) => {
         const { id, kind, count, raisedAt: since, lastAt } = notice;
-        return { id, kind, text: alertText(deps.notices, notice, deps.timeZone), count, since, lastAt };
+        return { id, kind, text: alertText(deps.texts, notice, deps.timeZone), count, since, lastAt };
       });
     },
     dismiss: async (id) => (await store.write(dismissNotice, { id })) === 'done',
@@ -150,10 +150,10 @@ function isDue({ kind, raisedAt, endedAt }: StoredNotice, now: number): boolean 
 }
 
 async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> {
-  const { store, notices, owners, deliver } = deps;
+  const { store, texts, owners, deliver } = deps;
   const { id, endedAt } = notice;
   if (endedAt !== undefined) {
-    const text = alertEndText(notices, notice);
+    const text = alertEndText(texts, notice);
     const told = await store.write(queueAlertMessage, {
       id,
       step: 'ended',
@@ -169,7 +169,7 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
   const route = await find({ accounts });
   // It is sent once the account that reaches the owner is back.
   if (!route && awaited.length > 0 && (await find({ channels: awaited }))) return;
-  const text = alertText(notices, notice, deps.timeZone);
+  const text = alertText(texts, notice, deps.timeZone);
   const told = await store.write(queueAlertMessage, { id, step: 'raised', text, ...(route && { route }) });
   if (told !== undefined) deliver(told);
 }

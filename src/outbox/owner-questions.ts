@@ -9,13 +9,13 @@ import { decideOnPage, expireQuestion } from '../store/access/decide-approval.ts
 import { readOpenApprovals } from '../store/approvals/approval-states.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 
 export type OwnerQuestionsDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   /** Configured owners; without one, the first person approved here becomes the owner. A reload changes them. */
   readonly owners: readonly string[];
   /** Dispatches a commit's effects. */
@@ -36,7 +36,7 @@ const atOnce = 50;
 
 /** Creates the list; expired questions are ended in the background until `stop`. */
 export function createOwnerQuestions(deps: OwnerQuestionsDeps): OwnerQuestions {
-  const { store, clock, log, notices } = deps;
+  const { store, clock, log, texts } = deps;
   const stopping = new AbortController();
   const loop = async () => {
     while (!stopping.signal.aborted) {
@@ -58,17 +58,17 @@ export function createOwnerQuestions(deps: OwnerQuestionsDeps): OwnerQuestions {
       if (requests.length === 0) return [];
       const makesOwner = !hasOwner(deps) && !(await store.read(readHasApprovedOwner, undefined));
       const choices = [
-        { verdict: 'approve', label: makesOwner ? notices.approveOwnerLabel : notices.approveLabel },
-        { verdict: 'deny', label: notices.denyLabel },
+        { verdict: 'approve', label: makesOwner ? texts.approveOwnerLabel : texts.approveLabel },
+        { verdict: 'deny', label: texts.denyLabel },
       ] as const;
       return requests.map(({ id, createdAt: since, details: { question = '' } }) => {
-        const text = makesOwner ? fillNotice(notices.pairingMakesOwner, { question }) : question;
+        const text = makesOwner ? fillText(texts.pairingMakesOwner, { question }) : question;
         return { id, since, text, choices };
       });
     },
     answer: async (id, verdict) => {
       const role = hasOwner(deps) ? 'user' : 'owner-if-none';
-      const by = { ref: atPage, label: notices.whoAtPage, isOwner: true, role } as const;
+      const by = { ref: atPage, label: texts.whoAtPage, isOwner: true, role } as const;
       const { decided, effects } = await store.write(decideOnPage, { id, verdict, by });
       deps.start(effects);
       return { result: decided.kind, text: decided.text };

@@ -1,8 +1,8 @@
 import { localTime } from '#channel-kit/time-text.ts';
 import type { GapCode, TroubleCode } from '#contracts/channel.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
+import { type ChatTexts, fillText, type TextKey } from '../texts/chat-texts.ts';
 import { stripControls } from '../texts/control-characters.ts';
-import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
 
 export type ReportedAlert = {
   readonly kind: AlertKind;
@@ -15,25 +15,25 @@ export type ReportedAlert = {
  * Returns the owner's text for an alert. Reasons come from networks, so they are cleaned and shortened; times are those of
  * `timeZone`, by default this machine's.
  */
-export function alertText(notices: Notices, trouble: ReportedAlert, timeZone?: string): string {
+export function alertText(texts: ChatTexts, trouble: ReportedAlert, timeZone?: string): string {
   const { kind, count, values } = trouble;
-  const words = { ...keyWords(trouble, notices), ...timesOf(values, timeZone) };
+  const words = { ...keyWords(trouble, texts), ...timesOf(values, timeZone) };
   const code = reasonKeys.get(trouble.values.code ?? '');
-  const reason = code === undefined ? words.reason : fillNotice(notices[code], { detail: words.reason });
-  const text = fillNotice(notices[keyOf(trouble)], { ...words, ...(reason !== undefined && { reason }) });
+  const reason = code === undefined ? words.reason : fillText(texts[code], { detail: words.reason });
+  const text = fillText(texts[keyOf(trouble)], { ...words, ...(reason !== undefined && { reason }) });
   const saysCount = kind === 'delivery-unknown';
-  return count === 1 || saysCount ? text : fillNotice(notices.ownerRepeated, { text, count });
+  return count === 1 || saysCount ? text : fillText(texts.ownerRepeated, { text, count });
 }
 
 /** Returns the owner's text for the end of an alert; undefined when no message is needed. */
-export function alertEndText(notices: Notices, trouble: ReportedAlert): string | undefined {
+export function alertEndText(texts: ChatTexts, trouble: ReportedAlert): string | undefined {
   const key = endKeys[trouble.kind];
   const { kind, values } = trouble;
   const isAccepted = kind !== 'model-key' || values.problem === undefined || values.problem === 'key';
-  return key && fillNotice(notices[isAccepted ? key : 'ownerModelAnswers'], keyWords(trouble, notices));
+  return key && fillText(texts[isAccepted ? key : 'ownerModelAnswers'], keyWords(trouble, texts));
 }
 
-const endKeys: Readonly<Partial<Record<AlertKind, NoticeKey>>> = {
+const endKeys: Readonly<Partial<Record<AlertKind, TextKey>>> = {
   'channel-down': 'ownerChannelBack',
   'channel-unauthorised': 'ownerChannelBack',
   'channel-challenge': 'ownerChannelBack',
@@ -42,7 +42,7 @@ const endKeys: Readonly<Partial<Record<AlertKind, NoticeKey>>> = {
   'delivery-waits': 'ownerDeliveryGoesOn',
 };
 
-function keyOf({ kind, count, values }: ReportedAlert): NoticeKey {
+function keyOf({ kind, count, values }: ReportedAlert): TextKey {
   // Version 0.2.0 stored no `problem`.
   const problem = values.problem ?? (values.variable === undefined ? 'model' : 'key');
   if (kind === 'model-key') return keyProblems.get(problem) ?? keys[kind];
@@ -50,7 +50,7 @@ function keyOf({ kind, count, values }: ReportedAlert): NoticeKey {
   return keys[kind];
 }
 
-const keys: Readonly<Record<AlertKind, NoticeKey>> = {
+const keys: Readonly<Record<AlertKind, TextKey>> = {
   'channel-down': 'ownerChannelDown',
   'channel-unauthorised': 'ownerChannelUnauthorised',
   'channel-challenge': 'ownerChannelChallenge',
@@ -70,7 +70,7 @@ const keys: Readonly<Record<AlertKind, NoticeKey>> = {
   'conversation-unreachable': 'ownerConversationUnreachable',
 };
 
-const keyProblems: ReadonlyMap<string, NoticeKey> = new Map([
+const keyProblems: ReadonlyMap<string, TextKey> = new Map([
   ['credit', 'ownerModelCredit'],
   ['allowance', 'ownerModelAllowance'],
   ['address', 'ownerModelAddress'],
@@ -95,9 +95,9 @@ const codes = {
   lost: 'reasonLost',
   undecrypted: 'reasonUndecrypted',
   'identity-changed': 'reasonIdentityChanged',
-} as const satisfies Readonly<Record<TroubleCode | GapCode, NoticeKey>>;
+} as const satisfies Readonly<Record<TroubleCode | GapCode, TextKey>>;
 /** A map, because a stored alert may have a code of another version. */
-const reasonKeys = new Map<string, NoticeKey>(Object.entries(codes));
+const reasonKeys = new Map<string, TextKey>(Object.entries(codes));
 
 const longestWords = 300;
 
@@ -111,11 +111,11 @@ function timesOf(values: ReportedAlert['values'], timeZone: string | undefined) 
 }
 
 /** Adds what the texts about a key call the provider and the key. */
-function keyWords(trouble: ReportedAlert, notices: Notices): Readonly<Record<string, string | number>> {
+function keyWords(trouble: ReportedAlert, texts: ChatTexts): Readonly<Record<string, string | number>> {
   const words = wordsOf(trouble);
   if (trouble.kind !== 'model-key') return words;
   const { keys = '1', tail = '' } = trouble.values;
-  const which = keys === '1' ? notices.ownerKey : fillNotice(notices.ownerKeyOfSeveral, words);
+  const which = keys === '1' ? texts.ownerKey : fillText(texts.ownerKeyOfSeveral, words);
   return {
     provider: trouble.subject,
     ...words,

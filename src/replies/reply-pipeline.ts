@@ -8,7 +8,7 @@ import type { MessageId } from '#contracts/ids.ts';
 import { messageId } from '#contracts/ids.ts';
 import { failedReaction, type OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './dedupe.ts';
 import { isInvisible } from './invisible.ts';
 import { sanitizeOutbound } from './sanitize.ts';
@@ -32,7 +32,7 @@ export type ReplyInput = {
   readonly capabilities: Pick<Capabilities, 'text' | 'canReact'>;
   readonly silenceContext: SilenceContext;
   readonly replyToMode: ReplyToMode;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   /** Phrases that only say that something was sent. */
   readonly acknowledgements?: readonly string[];
 };
@@ -91,7 +91,7 @@ export function planReply(
   if (contents.length > 0) {
     const parts = threadParts(contents, input, replyTag);
     if (!input.isCut) return { kind: 'send', parts };
-    return { kind: 'send', parts: [...parts, cutLine(input.notices)], isCut: true };
+    return { kind: 'send', parts: [...parts, cutLine(input.texts)], isCut: true };
   }
   if (decided.kind !== 'text') return decided;
   return planNothingLeft(input);
@@ -99,14 +99,14 @@ export function planReply(
 
 /** Reports a failure of the run itself: a short line in a DM, a reaction in a group. `notice`: a more specific text. */
 export function shapeInternalFailure(
-  input: Pick<ReplyInput, 'route' | 'chatKind' | 'capabilities' | 'notices' | 'replyToMode'>,
+  input: Pick<ReplyInput, 'route' | 'chatKind' | 'capabilities' | 'texts' | 'replyToMode'>,
   notice?: string,
 ): Extract<ReplyPlan, { kind: 'fallback' }> {
-  const { chatKind, capabilities, notices, route } = input;
+  const { chatKind, capabilities, texts, route } = input;
   const content: OutboundContent =
     chatKind === 'group' && capabilities.canReact && route?.replyTo !== undefined
       ? { kind: 'reaction', messageId: route.replyTo, emoji: failedReaction }
-      : { kind: 'text', text: plainText(notice ?? notices.internalFailure) };
+      : { kind: 'text', text: plainText(notice ?? texts.internalFailure) };
   return { kind: 'fallback', why: 'internal', parts: threadParts([content], input) };
 }
 
@@ -138,12 +138,12 @@ function decideText(text: string, input: ReplyInput): Decision {
 function planNothingLeft(input: ReplyInput): ReplyPlan {
   const wasSent = confirmedSends(input.toolSends, input.route).length > 0;
   if (input.toolFailure && !wasSent) {
-    const text = plainText(fillNotice(input.notices.toolFailure, input.toolFailure));
+    const text = plainText(fillText(input.texts.toolFailure, input.toolFailure));
     return { kind: 'fallback', why: 'tool failed', parts: threadParts([{ kind: 'text', text }], input) };
   }
   if (input.media?.length) return { kind: 'suppressed', reason: 'media-sent' };
   if (wasSent) return { kind: 'suppressed', reason: 'already-sent' };
-  const { answerCutEmpty, answerEmpty } = input.notices;
+  const { answerCutEmpty, answerEmpty } = input.texts;
   const { parts } = shapeInternalFailure(input, input.isCut ? answerCutEmpty : answerEmpty);
   return { kind: 'fallback', why: input.isCut ? 'cut off before an answer' : 'empty answer', parts };
 }
@@ -152,7 +152,7 @@ function isVisible(content: OutboundContent): boolean {
   return content.kind !== 'text' || !isInvisible(content.text.text);
 }
 
-function cutLine({ answerCut }: Notices): ReplyPart {
+function cutLine({ answerCut }: ChatTexts): ReplyPart {
   return { content: { kind: 'text', text: plainText(answerCut) }, isNotice: true };
 }
 

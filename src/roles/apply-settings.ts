@@ -10,12 +10,12 @@ type LiveParts = { readonly gate: InboundPolicy; readonly front: GatewayRolePart
  * The stages hold the policy object itself, so it is changed in place, between two decisions.
  */
 export function settingsApplier(
-  { config, notices }: Pick<StageDeps, 'config' | 'notices'>,
+  { config, texts }: Pick<StageDeps, 'config' | 'texts'>,
   { gate, front }: LiveParts,
 ): (config: Config) => void {
   let { perSenderPerMinute } = config.rateLimit;
   return (next) => {
-    const { rateLimit, ...policy } = createInboundPolicy(next, notices);
+    const { rateLimit, ...policy } = createInboundPolicy(next, texts);
     // A new limit forgets who is flooding, so it is only created when the setting has changed.
     const isNewLimit = next.rateLimit.perSenderPerMinute !== perSenderPerMinute;
     perSenderPerMinute = next.rateLimit.perSenderPerMinute;

@@ -71,15 +71,15 @@ function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
 
 /** Notifies senders whose message has been queued for more than a moment, or whom no process can answer. */
 export function wireWaitingNotices(
-  { config, store, log, notices, motion }: StageDeps,
+  { config, store, log, texts, motion }: StageDeps,
   host: ChannelHost,
 ): WaitingNotices {
   return createWaitingNotices({
     store,
     log,
     settings: config.queue.waitingNotice,
-    line: notices.queueWaiting,
-    unworkedLine: notices.queueUnworked,
+    line: texts.queueWaiting,
+    unworkedLine: texts.queueUnworked,
     hasWorker: async () => config.role !== 'gateway' || store.read(hasWorker, {}),
     capabilitiesFor: (route) => host.find(route)?.definition.capabilities,
     start: motion.dispatch,
@@ -124,7 +124,7 @@ export async function openServer(
       onChange: (laneKey) => stage.timelines.publish(laneKey, { kind: 'changed' }),
     }),
     lanes: ownerLanes({ ...stage, leaseMs: config.lanes.leaseMs }),
-    commands: nativeCommands(stage.notices),
+    commands: nativeCommands(stage.texts),
     agents: openAgentService(stage, gate),
   });
   closers.add('http server', server.close);

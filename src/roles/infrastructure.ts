@@ -19,7 +19,7 @@ import { endPartsAfterRestore } from '../store/delivery/end-parts-after-restore.
 import { openConfiguredStore } from '../store/open-configured.ts';
 import { readRestoreMark } from '../store/reads/read-restore-mark.ts';
 import { type WatchedStore, watchStore } from '../store/watch-store.ts';
-import { noticesFor } from '../texts/notices.ts';
+import { textsFor } from '../texts/chat-texts.ts';
 import { bootIdOf, type ProcessRegistry, registerProcess } from './process-registry.ts';
 
 /** Connections opened before any stage starts. */
@@ -115,7 +115,7 @@ async function openStoreFor(
 ): Promise<Pick<Infrastructure, 'store' | 'processes' | 'restoreMark'>> {
   const opened = await openConfiguredStore({
     config,
-    setup: storeSetup(noticesFor(config.language, config.texts)),
+    setup: storeSetup(textsFor(config.language, config.texts)),
     onBackup: (path) => log.info({ path }, 'backup.created'),
     onNoBackup: (reason) => log.warn({ reason }, 'backup.skipped'),
   });

@@ -5,13 +5,13 @@ import type { OwnerQueue, QueueChange } from '../server/queue-routes.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { readItemText, readQueuedItems } from '../store/reads/read-waiting-items.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 
 const mostItems = 500;
 
 export type OwnerQueueDeps = {
   readonly store: Store;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   /** The IANA name of the time zone, which a reload may change. */
   readonly gate: { readonly timeZone: string };
   /** The accounts of the machine's user, `<channel>:<peer>`: those of the page and the terminal. */
@@ -23,14 +23,14 @@ export type OwnerQueueDeps = {
 };
 
 /** Provides the page's actions on waiting items, the same as `parley queue`. */
-export function ownerQueue({ store, notices, gate, people, start, onChange }: OwnerQueueDeps): OwnerQueue {
+export function ownerQueue({ store, texts, gate, people, start, onChange }: OwnerQueueDeps): OwnerQueue {
   const change = async (id: string, order: ItemOrder): Promise<QueueChange> => {
     const item = await changeQueuedItem(store, { id, order, people, ref: atPage });
     if (item.kind !== 'found') return { kind: 'not-found' };
     const { laneKey, number, changed, effects } = item;
     start(effects);
     onChange(laneKey);
-    const text = describeItemChange({ verb: order.verb, number, changed }, notices);
+    const text = describeItemChange({ verb: order.verb, number, changed }, texts);
     if (changed.kind !== 'done' && changed.kind !== 'steered') return { kind: 'not-possible', text };
     const excerpt = changed.kind === 'done' ? { excerpt: changed.excerpt } : {};
     return { kind: 'done', item: { id: item.id, laneKey, number, ...excerpt, text } };

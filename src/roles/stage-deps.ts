@@ -16,7 +16,7 @@ import type { LiveEvents } from '../queue/live-events.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Metrics } from '../server/metrics/metrics.ts';
 import type { AgentStreams } from '../service/agent-streams.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { Infrastructure } from './infrastructure.ts';
 
 /** The settings and parts with which the command line starts a process. */
@@ -57,7 +57,7 @@ export type StageDeps = GatewayOptions &
     readonly receives: boolean;
     /** Whether it works lanes. */
     readonly works: boolean;
-    readonly notices: Notices;
+    readonly texts: ChatTexts;
     readonly motion: EffectDispatcher;
     readonly failures: FailureStreaks;
     readonly timelines: Timelines;

@@ -17,7 +17,7 @@ const dayMs = 86_400_000;
 
 /** Wires step 2: downloads the attachments of accepted messages, and removes them when they are old. */
 export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): Fetcher {
-  const { config, closers, motion, notices: texts } = stage;
+  const { config, closers, motion, texts } = stage;
   const mediaDir = mediaFolder(config.dataDir);
   const retention = startMediaRetention({
     ...stage,

@@ -4,11 +4,11 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { storeNotice } from '../store/lanes/commit-turn.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 
 export type BusyNoticeDeps = {
   readonly store: Store;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   start(effects: Effects): void;
 };
 
@@ -25,7 +25,7 @@ export type BusyNotice = {
 
 /** Creates the busy notice for one attempt at a run. */
 export function createBusyNotice(
-  { store, notices, start }: BusyNoticeDeps,
+  { store, texts, start }: BusyNoticeDeps,
   { runId, laneKey, epoch, target }: ClaimedRun,
 ): BusyNotice {
   const route = routeOf(target);
@@ -39,8 +39,8 @@ export function createBusyNotice(
     onWait: async (waitMs) => {
       const before = waitedMs;
       waitedMs += waitMs;
-      if (before <= busyNoticeMs && waitedMs > busyNoticeMs) await tell(notices.modelBusy);
+      if (before <= busyNoticeMs && waitedMs > busyNoticeMs) await tell(texts.modelBusy);
     },
-    onQuiet: () => tell(notices.modelSlow),
+    onQuiet: () => tell(texts.modelSlow),
   };
 }

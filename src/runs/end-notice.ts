@@ -1,27 +1,27 @@
 import type { EndReason } from '#contracts/agent-event.ts';
 import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
 import { budgetNames } from '../models/budget-rules.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 
 /** Returns the notice for a run that didn't end naturally; undefined means the general one. */
 export function endNotice(
   reason: EndReason,
   failure: ModelFailure | undefined,
-  notices: Notices,
+  texts: ChatTexts,
 ): string | undefined {
   switch (reason) {
     case 'timeout':
-      return notices.runTimeout;
+      return texts.runTimeout;
     case 'loop_guard':
-      return notices.loopGuard;
+      return texts.loopGuard;
     case 'turn_limit':
-      return notices.turnLimit;
+      return texts.turnLimit;
     case 'idle':
-      return notices.modelUnavailable;
+      return texts.modelUnavailable;
     case 'model_error':
-      return modelNotice(failure, notices);
+      return modelNotice(failure, texts);
     case 'compaction_failed':
-      return failure?.kind === 'budget' ? modelNotice(failure, notices) : notices.compactionFailed;
+      return failure?.kind === 'budget' ? modelNotice(failure, texts) : texts.compactionFailed;
     case 'natural':
     case 'aborted':
     case 'stopped':
@@ -33,39 +33,37 @@ export function endNotice(
   }
 }
 
-function modelNotice(failure: ModelFailure | undefined, notices: Notices): string {
-  if (failure === undefined) return notices.modelUnavailable;
+function modelNotice(failure: ModelFailure | undefined, texts: ChatTexts): string {
+  if (failure === undefined) return texts.modelUnavailable;
   const { kind, retry, refusal } = failure;
   switch (kind) {
     case 'unauthorised':
-      return refusal === 'credit' || refusal === 'forbidden'
-        ? notices.modelAccount
-        : notices.modelUnauthorised;
+      return refusal === 'credit' || refusal === 'forbidden' ? texts.modelAccount : texts.modelUnauthorised;
     case 'failed':
       // The owner is alerted of a wrong address or model.
-      if (refusal === 'address' || refusal === 'no-model') return notices.modelUnavailable;
+      if (refusal === 'address' || refusal === 'no-model') return texts.modelUnavailable;
       // A stream that broke off may succeed next time; a rejected request won't.
-      return retry?.kind === 'later' ? notices.modelUnavailable : notices.modelFailed;
+      return retry?.kind === 'later' ? texts.modelUnavailable : texts.modelFailed;
     case 'unsendable':
-      return notices.modelUnsendable;
+      return texts.modelUnsendable;
     case 'oversized':
-      return notices.modelOversized;
+      return texts.modelOversized;
     case 'overflow':
-      return failure.fixedTokens === undefined ? notices.modelOverflow : notices.modelTooSmall;
+      return failure.fixedTokens === undefined ? texts.modelOverflow : texts.modelTooSmall;
     case 'refused':
-      return notices.modelDeclined;
+      return texts.modelDeclined;
     case 'budget':
-      return budgetNotice(failure.budget ?? 'gateway', notices);
+      return budgetNotice(failure.budget ?? 'gateway', texts);
     case 'overloaded':
-      return failure.isLongWait ? notices.modelAllowance : notices.modelUnavailable;
+      return failure.isLongWait ? texts.modelAllowance : texts.modelUnavailable;
     case 'aborted':
-      return notices.modelUnavailable;
+      return texts.modelUnavailable;
     default:
       return kind satisfies never;
   }
 }
 
 /** Names the spent budget and how to raise it. */
-export function budgetNotice(scope: BudgetScope, notices: Notices): string {
-  return fillNotice(notices.budgetSpent, { which: notices[budgetNames[scope]], scope });
+export function budgetNotice(scope: BudgetScope, texts: ChatTexts): string {
+  return fillText(texts.budgetSpent, { which: texts[budgetNames[scope]], scope });
 }

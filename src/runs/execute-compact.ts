@@ -15,7 +15,7 @@ import { endRun } from '../store/lanes/commit-answer.ts';
 import type { SummaryInput, SummaryStored } from '../store/lanes/commit-summary.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import { readCompactHint } from '../store/reads/read-compact-hint.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { createBusyNotice } from './busy-notice.ts';
 import { type CompactionOrder, type CompactorDeps, compactSession, type Sizes } from './compactor.ts';
@@ -25,7 +25,7 @@ import { createStop, type StopController } from './stop-controller.ts';
 
 export type CompactDeps = CompactorDeps & {
   readonly clock: Clock;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   readonly active: ActiveRuns;
   /** How long a run may take, and how long it may still take to finish when the process stops, ms. */
   readonly settings: { readonly limits: { readonly runTimeoutMs: number }; readonly handOverMs: number };
@@ -89,7 +89,7 @@ async function summarise(
   run: ClaimedRun,
   { stopping, mayKeepLane }: { readonly stopping: StopController; mayKeepLane(): boolean },
 ): Promise<'handover' | 'lost' | EndedSummary | End> {
-  const { store, notices, log, limits } = deps;
+  const { store, texts, log, limits } = deps;
   const { runId, laneKey } = run;
   const tell = (event: Compaction) => deps.stream(laneKey, () => [{ stream: 'compaction', runId, ...event }]);
   const endOf = (outcome: Outcome, reason: string, text?: string, detail?: string): End => ({
@@ -106,13 +106,13 @@ async function summarise(
     hint: await store.read(readCompactHint, { runId }),
     onWait: createBusyNotice(deps, run).onWait,
     begin: (oldTokens) => tell({ phase: 'start', oldTokens, threshold: limits.threshold }),
-    end: (sizes) => endOf('answered', 'command', fillNotice(notices.compacted, rounded(sizes))),
+    end: (sizes) => endOf('answered', 'command', fillText(texts.compacted, rounded(sizes))),
   };
   const limitMs = timeLeft(deps.settings.limits.runTimeoutMs, run, child);
   const scope = openRunScope(stopping.signal, deps.clock, limitMs);
   try {
     const done = await compactSession(deps, order, scope.signal);
-    if (done.kind === 'too-short') return endOf('answered', 'command', notices.compactTooShort);
+    if (done.kind === 'too-short') return endOf('answered', 'command', texts.compactTooShort);
     tell({ phase: done.stored.kind === 'ended' ? 'done' : 'failed' });
     if (done.stored.kind === 'ended') return done.stored;
     return endOf('cancelled', done.stored.kind === 'stopped' ? done.stored.reason : 'stop');
@@ -121,10 +121,10 @@ async function summarise(
     tell({ phase: 'failed' });
     if (reason === 'handover' || reason === 'lost') return reason;
     if (reason !== undefined) return endOf('cancelled', reason);
-    if (scope.abortReason() === 'timeout') return endOf('failed', 'timeout', notices.runTimeout);
+    if (scope.abortReason() === 'timeout') return endOf('failed', 'timeout', texts.runTimeout);
     if (!isModelFault(error)) throw error;
     log.warn({ runId, laneKey, error }, 'compaction.failed');
-    return endOf('failed', 'compaction_failed', noticeOf(error, notices), faultText(error));
+    return endOf('failed', 'compaction_failed', noticeOf(error, texts), faultText(error));
   } finally {
     scope.close();
   }
@@ -137,9 +137,9 @@ function noticeParts({ target }: ClaimedRun, text: string | undefined): End['par
 }
 
 /** Names a spent budget, since somebody can raise it. */
-function noticeOf(error: unknown, notices: Notices): string {
-  if (!(error instanceof BudgetSpentError)) return notices.compactionFailed;
-  return budgetNotice(error.scope, notices);
+function noticeOf(error: unknown, texts: ChatTexts): string {
+  if (!(error instanceof BudgetSpentError)) return texts.compactionFailed;
+  return budgetNotice(error.scope, texts);
 }
 
 /** Rounds the sizes to two digits: they are only estimates. */

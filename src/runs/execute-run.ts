@@ -32,7 +32,7 @@ import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
 import { type RunCall, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { createRunCalls, type RunCalls } from './call-ledger.ts';
 import { executeCompact } from './execute-compact.ts';
@@ -59,7 +59,7 @@ export type RunDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   readonly models: Models;
   /** Records spans of runs and tool calls; absent unless tracing is on. */
   readonly tracer?: Tracer | undefined;

@@ -11,7 +11,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { parkForBudget } from '../store/lanes/park-for-budget.ts';
 import { type ParkInput, type ParkOutcome, type ParkResult, parkRun } from '../store/lanes/park-run.ts';
 import type { BudgetRefusal } from '../store/money/budgets.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { RunCalls } from './call-ledger.ts';
 import type { LiveView } from './live-view.ts';
 import type { RunBudgets } from './run-budgets.ts';
@@ -50,7 +50,7 @@ const usualWaitMs = 7 * 86_400_000;
 
 /** Parks a run that waits for something; returns undefined for any other. */
 export async function parkIfWaiting(
-  deps: ParkDeps & { readonly notices: Notices },
+  deps: ParkDeps & { readonly texts: ChatTexts },
   run: ClaimedRun,
   { waitsFor, refusal, calls, ...rest }: MayWait,
 ): Promise<ParkOutcome | undefined> {
@@ -108,7 +108,7 @@ export async function mayWaitForRoom(
 
 /** Parks a run until its budget has room, and tells its person how to get that. */
 async function waitForRoom(
-  deps: ParkDeps & { readonly notices: Notices },
+  deps: ParkDeps & { readonly texts: ChatTexts },
   run: ClaimedRun,
   waiting: Pick<WaitingRun, 'startedAt' | 'live'> & {
     readonly refusal: BudgetRefusal;
@@ -118,7 +118,7 @@ async function waitForRoom(
   const { refusal, calls } = waiting;
   const { scope, isHeld, endsAt } = refusal;
   const route = isHeld ? undefined : routeOf(run.target);
-  const notice = route && { route, text: pauseNotice(run, scope, deps.notices) };
+  const notice = route && { route, text: pauseNotice(run, scope, deps.texts) };
   const waitMs = endsAt === undefined ? roomWaitMs : Math.max(0, endsAt - deps.clock.now());
   const pause = { ...waiting, reason: `room in the ${scope} budget`, waitMs };
   const left = await letGo(deps, run, pause, (parking) =>
@@ -129,7 +129,7 @@ async function waitForRoom(
   return left;
 }
 
-function pauseNotice({ authority }: ClaimedRun, scope: BudgetScope, notices: Notices): string {
-  const text = authority === 'owner' ? notices.budgetPausedOwner : notices.budgetPaused;
-  return fillNotice(text, { which: notices[budgetNames[scope]], scope });
+function pauseNotice({ authority }: ClaimedRun, scope: BudgetScope, texts: ChatTexts): string {
+  const text = authority === 'owner' ? texts.budgetPausedOwner : texts.budgetPaused;
+  return fillText(text, { which: texts[budgetNames[scope]], scope });
 }

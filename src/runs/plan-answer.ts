@@ -22,7 +22,7 @@ import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { RoutedPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, previewRoute } from './answer-parts.ts';
 import { endNotice } from './end-notice.ts';
@@ -32,7 +32,7 @@ export type AnswerScene = {
   readonly run: Pick<ClaimedRun, 'target' | 'chatKind'>;
   readonly capabilities: Capabilities;
   readonly replyToMode: ReplyToMode;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
 };
 
 /** The run's actions since its last answer. */
@@ -114,7 +114,7 @@ export function planEnd(
     return { outcome: 'cancelled', outcomeReason: why.stop, parts };
   }
   const { run, ...rest } = scene;
-  const notice = endNotice(reason, why.failure, scene.notices);
+  const notice = endNotice(reason, why.failure, scene.texts);
   const plan = shapeInternalFailure({ ...rest, ...run, route: routeOf(run.target) }, notice);
   return {
     outcome: 'failed',
@@ -126,12 +126,9 @@ export function planEnd(
   };
 }
 
-function keepShown(
-  shown: FormattedText,
-  { run, capabilities, notices, replyToMode }: AnswerScene,
-): ReplyPlan {
+function keepShown(shown: FormattedText, { run, capabilities, texts, replyToMode }: AnswerScene): ReplyPlan {
   const route = routeOf(run.target);
   const replyTo = route && previewRoute(route, replyToMode).replyTo;
-  const text = markStopped(shown, notices.answerStopped, capabilities.text);
+  const text = markStopped(shown, texts.answerStopped, capabilities.text);
   return { kind: 'send', parts: [{ content: { kind: 'text', text }, ...(replyTo && { replyTo }) }] };
 }

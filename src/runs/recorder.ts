@@ -27,7 +27,7 @@ import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { BudgetRefusal } from '../store/money/budgets.ts';
 import { readIsSeen } from '../store/reads/read-is-seen.ts';
 import type { RunFence } from '../store/rows/run-fence.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf } from './answer-parts.ts';
 import { type BusyNotice, createBusyNotice } from './busy-notice.ts';
@@ -40,7 +40,7 @@ import { ToolTurns, type ToolTurnsDeps } from './tool-turns.ts';
 
 export type RecorderDeps = ToolTurnsDeps & {
   readonly log: Log;
-  readonly notices: Notices;
+  readonly texts: ChatTexts;
   readonly capabilities: Capabilities;
   readonly replyToMode: ReplyToMode;
   readonly shaper: TextShaper;
@@ -353,8 +353,8 @@ export class RunRecorder {
   }
 
   #scene(): AnswerScene {
-    const { capabilities, replyToMode, notices } = this.#deps;
-    return { run: this.#run, capabilities, replyToMode, notices };
+    const { capabilities, replyToMode, texts } = this.#deps;
+    return { run: this.#run, capabilities, replyToMode, texts };
   }
 
   #steeringAt(): RunFence & SteerContext {

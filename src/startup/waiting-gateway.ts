@@ -31,7 +31,7 @@ import { readinessOf } from '../server/readiness.ts';
 import type { Store } from '../store/base/command.ts';
 import { absentStore, readableStore, releasable } from '../store/readable-store.ts';
 import { readRestoreMark } from '../store/reads/read-restore-mark.ts';
-import { noticesFor } from '../texts/notices.ts';
+import { textsFor } from '../texts/chat-texts.ts';
 import type { StartBlocker } from './start-blocker.ts';
 
 /** The page or health server of a gateway that waits to start. */
@@ -168,7 +168,7 @@ async function openWaitingChannels(
   { server, store, away, addCloser }: ChannelParts,
 ): Promise<void> {
   const { config, log, clock } = options;
-  const gate = createInboundPolicy(config, noticesFor(config.language, config.texts));
+  const gate = createInboundPolicy(config, textsFor(config.language, config.texts));
   const restoreMark = await store.read(readRestoreMark, {}).catch(() => '');
   const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
   const timelines = createTimelines({ store, log, live: noLiveEvents, restoreMark, redact });

@@ -7,7 +7,7 @@ import type { Store, StoreSetup } from '../../src/store/base/command.ts';
 import type { SchemaStep } from '../../src/store/base/schema-step.ts';
 import { migrations } from '../../src/store/migrate.ts';
 import { openConfiguredStore } from '../../src/store/open-configured.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 
 /** A file with this name in the data folder is the signal, because the writer thread can't see the environment. */
 export const dieInChange = 'die-in-change';
@@ -33,7 +33,7 @@ export const laterStep = '0002-add-notes';
 
 export function laterProgram(): StoreSetup {
   const writer = new URL('./later-writer.ts', import.meta.url);
-  return { ...storeSetup(noticesFor('en')), writer, migrations: { ...migrations, [laterStep]: addNotes } };
+  return { ...storeSetup(textsFor('en')), writer, migrations: { ...migrations, [laterStep]: addNotes } };
 }
 
 /** Opens the folder's database as the later version would. */

@@ -7,7 +7,7 @@ import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aMessage, aRoute, aWorker } from '../store/builders.ts';
 import { aStore } from '../support/own-store.ts';
@@ -68,7 +68,7 @@ async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?
     store: opened,
     clock,
     log: silentLog,
-    notices: noticesFor('en'),
+    texts: textsFor('en'),
     owners,
     localChannels: [channelId('page')],
     deliver: (key) => void delivered.push(key),

@@ -6,7 +6,7 @@ import type { NativeCommand } from '../../src/contracts/channel-abilities.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
@@ -80,8 +80,8 @@ it('tries again later when it fails, not before the time that the network names'
 
 it('names what may follow a command, and nothing where nothing may', () => {
   const argumentOf = (name: string) =>
-    nativeCommands(noticesFor('en')).find((command) => command.name === name)?.argument;
+    nativeCommands(textsFor('en')).find((command) => command.name === name)?.argument;
   expect(argumentOf('activation')).toBe('mention|always|off');
   expect(argumentOf('stop')).toBe('[all]');
-  expect(nativeCommands(noticesFor('en')).find(({ name }) => name === 'help')).not.toHaveProperty('argument');
+  expect(nativeCommands(textsFor('en')).find(({ name }) => name === 'help')).not.toHaveProperty('argument');
 });

@@ -9,7 +9,7 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { settingsApplier } from '../../src/roles/apply-settings.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const base = loadConfig({ values: {}, unknown: [] }, '/nowhere');
@@ -113,12 +113,12 @@ it('reads one after the other, so that the newest settings are applied last', as
 });
 
 it('puts the new rules in force for those who hold the old policy', () => {
-  const notices = noticesFor('en');
-  const gate = createInboundPolicy(base, notices);
+  const texts = textsFor('en');
+  const gate = createInboundPolicy(base, texts);
   const { rateLimit } = gate;
   const front = { owners: ['net:0'], allowedHosts: [] as string[] };
   // The applier only touches these lists.
-  const apply = settingsApplier({ config: base, notices }, { gate, front: front as never });
+  const apply = settingsApplier({ config: base, texts }, { gate, front: front as never });
   apply({ ...withOwner('net:1'), allowedHosts: ['parley.home'], dmScope: 'main' });
   expect(gate.access.owners.has('net:1')).toBe(true);
   expect(front).toEqual({ owners: ['web:owner', 'terminal:owner', 'net:1'], allowedHosts: ['parley.home'] });

@@ -1,7 +1,7 @@
 /** The kill points of a summary that a person asks for: before it is made, and after it is stored. */
 import { summaryParts } from '../../src/agent/compaction-text.ts';
 import { messageTokens } from '../../src/agent/context-size.ts';
-import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
+import { fillText, textsFor } from '../../src/texts/chat-texts.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
 import type { Play, Scenario } from './kill-scenarios.ts';
 import { until } from './until.ts';
@@ -36,7 +36,7 @@ export const compactionScenarios: readonly Scenario[] = (['claimed:3', 'summary-
     longChannels: ['signal'],
     questions,
     events: 3,
-    expected: [story, story, fillNotice(noticesFor('en').compacted, { before: 1500, after })],
+    expected: [story, story, fillText(textsFor('en').compacted, { before: 1500, after })],
     prepare: () => compacts,
   }),
 );

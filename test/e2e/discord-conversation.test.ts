@@ -1,5 +1,5 @@
 import { beforeAll, describe, test } from 'vitest';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastTextShown, textShown, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
@@ -11,7 +11,7 @@ import type { DiscordSide } from './discord-side.ts';
 import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
-const notices = noticesFor('en');
+const texts = textsFor('en');
 
 const echo = (body: WireBody) => ({ text: `You said: ${lastTextShown(body)}` });
 
@@ -97,7 +97,7 @@ describeRow('on Discord', (atEnd) => {
     server.people.sends({ from: ada, text: 'Tell me a story.' });
     await gate.reached;
     const used = server.people.uses({ from: ada, name: 'stop' });
-    const isAnswered = () => server.answersTo(used).some(({ text }) => text === notices.stopped);
+    const isAnswered = () => server.answersTo(used).some(({ text }) => text === texts.stopped);
     await server.waitFor(isAnswered);
     await untilAtRest(stage.dataDir, before + 2);
     const messages = inboxOf(503, 'kind, outcome').filter(({ kind }) => kind === 'message');

@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, lastUserText } from '../platforms/anthropic/wire.ts';
@@ -13,7 +13,7 @@ import { until } from './until.ts';
 const unavailable = 'I can’t reach the model right now. Please try again later.';
 const refused =
   'The model rejected this request. Rephrase it or send it again; my owner finds the reason in the log.';
-const { answerEmpty, answerCut, answerCutEmpty, modelOversized } = noticesFor('en');
+const { answerEmpty, answerCut, answerCutEmpty, modelOversized } = textsFor('en');
 const impatient = { run: { modelIdleMs: 4000, timeoutMs: 30_000 } };
 
 const passing: readonly { readonly what: string; readonly fault: Reply }[] = [

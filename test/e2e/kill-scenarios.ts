@@ -1,6 +1,6 @@
 /** Per kill point: what people do until Parley dies there, and what must be in the chat once it is back. */
 import type { KillPoint } from '../../src/contracts/probe.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Reply, ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
@@ -60,7 +60,7 @@ const inLongRuns = { channels: [], longChannels: ['telegram'] } as const;
 const telegramFirst = { channels: ['telegram'], longChannels: ['web', 'terminal'] } as const;
 /** No call is given up for a message that arrives before its first word. */
 const patient = { run: { steerRestart: { dm: 'never' } } } as const;
-const notices = noticesFor('en');
+const texts = textsFor('en');
 /** Stands in for ⚠, which Telegram doesn't offer. */
 const telegramFailed = '😢';
 const question = 'question-1';
@@ -266,7 +266,7 @@ export const scenarios: readonly Scenario[] = [
     kills: ['command-applied:1'],
     ...telegramFirst,
     questions: [question],
-    expected: [notices.stopped],
+    expected: [texts.stopped],
     prepare: () => meanwhile((person) => person.says('/stop')),
   },
   {
@@ -282,7 +282,7 @@ export const scenarios: readonly Scenario[] = [
     kills: ['accepted:2'],
     ...telegramFirst,
     questions: [question],
-    expected: [notices.newSession],
+    expected: [texts.newSession],
     prepare: () => meanwhile((person) => person.says('/new')),
   },
   {
@@ -325,7 +325,7 @@ export const scenarios: readonly Scenario[] = [
     kills: ['model-called:1', 'model-called:1', 'model-called:1'],
     ...inLongRuns,
     questions: [question],
-    expected: [notices.restartGaveUp],
+    expected: [texts.restartGaveUp],
     prepare: () => asks,
   },
   {
@@ -333,7 +333,7 @@ export const scenarios: readonly Scenario[] = [
     kills: ['model-called:1', 'model-called:1', 'tool-started:1'],
     ...telegram,
     questions: [question],
-    expected: [notices.restartGaveUp],
+    expected: [texts.restartGaveUp],
     prepare: () => once,
   },
   {

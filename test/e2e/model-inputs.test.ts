@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, test } from 'vitest';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { sse } from '../inputs/models/read-with.ts';
 import { shareGateway } from './shared-gateway.ts';
 
@@ -75,7 +75,7 @@ async function startPlayer() {
   };
 }
 
-const { modelAccount, modelDeclined, modelFailed, modelUnauthorised } = noticesFor('en');
+const { modelAccount, modelDeclined, modelFailed, modelUnauthorised } = textsFor('en');
 const tooLong = /too long/;
 const markdown = (name: string) => [
   { body: sse([{ choices: [{ index: 0, delta: { content: reported(name) }, finish_reason: 'stop' }] }]) },

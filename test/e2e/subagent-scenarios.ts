@@ -1,5 +1,5 @@
 /** The kill points of a sub-agent: once it has its place, once it has ended, and when it is stopped from above. */
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
 import type { Play, Scenario } from './kill-scenarios.ts';
@@ -59,7 +59,7 @@ export const subagentScenarios: readonly Scenario[] = [
         ? '/stop of a sub-agent that its parent waits for'
         : '/stop of a sub-agent beside its parent',
       kills: ['tree-stopped:1'],
-      expected: [noticesFor('en').stopped],
+      expected: [textsFor('en').stopped],
       prepare: () => stopsAll(wait),
     }),
   ),

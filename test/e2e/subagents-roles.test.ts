@@ -1,7 +1,7 @@
 /** The kill points of sub-agents in a worker and a gateway: another process takes over, everyone is notified once. */
 import { describe, test } from 'vitest';
 import type { KillPoint } from '../../src/contracts/probe.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { Turn } from '../platforms/anthropic/turn.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
@@ -26,7 +26,7 @@ type Case = {
 
 const answer = 'Here it is.';
 const result = 'Result of the part.';
-const { stopped } = noticesFor('en');
+const { stopped } = textsFor('en');
 const part = (over: Readonly<Record<string, unknown>> = {}) => ({ task: 'the part', label: 'one', ...over });
 
 const asks = (wait: boolean) => (body: WireBody) => {

@@ -12,7 +12,7 @@ import { noProbe } from '#contracts/probe.ts';
 import { createFetcher, type Fetcher, type FetcherDeps } from '../../src/inbound/attachment-fetcher.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aMessage, aWorker, unique } from '../store/builders.ts';
 import { sharedFolder } from '../support/own-folder.ts';
 import { openOwnStore } from '../support/own-store.ts';
@@ -25,7 +25,7 @@ const store = openOwnStore(dataDir);
 
 function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {}): Fetcher {
   const fetcher = createFetcher({
-    ...{ store: store(), clock: systemClock, log: silentLog, probe: noProbe, texts: noticesFor('en') },
+    ...{ store: store(), clock: systemClock, log: silentLog, probe: noProbe, texts: textsFor('en') },
     mediaDir: join(dataDir(), 'media'),
     maxBytes: 1000,
     maxBytesPerHour: 1_000_000,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Asker, CommandCall, CommandDeps } from '../../src/commands/chat-command.ts';
 import { chatCommands, nativeCommands, parseCommand } from '../../src/commands/list.ts';
 import { hashPairingCode } from '../../src/commands/one-time-code.ts';
-import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
+import { fillText, textsFor } from '../../src/texts/chat-texts.ts';
 
 import { holds } from '../support/holds.ts';
 import { commandDeps } from './support/command-deps.ts';
@@ -30,7 +30,7 @@ function budgetRequest(name: string, limit: number): object {
 
 function problemOf(text: string): string | undefined {
   const { problem, values } = parseCommand(text, bot)?.problem ?? {};
-  return problem && fillNotice(noticesFor('en')[problem], values);
+  return problem && fillText(textsFor('en')[problem], values);
 }
 
 describe('chat commands', () => {
@@ -300,7 +300,7 @@ describe('chat commands', () => {
   });
 
   it('registers every command in a form that networks accept', () => {
-    const native = nativeCommands(noticesFor('en'));
+    const native = nativeCommands(textsFor('en'));
     expect(native.map(({ name }) => name).sort()).toEqual([
       'activation',
       'approve',

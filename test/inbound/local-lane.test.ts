@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { localLaneKey } from '../../src/inbound/lane-address.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { openStore } from '../support/open-store.ts';
 import { someTimelines } from '../support/some-timelines.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
@@ -36,7 +36,7 @@ describe('the page', () => {
     if (!store) throw new Error('the store is not open');
     const town = createIntakeFixture(store, { config: { bindings } });
     const config = { ...loadConfig({ values: {}, unknown: [] }, '/nowhere'), bindings };
-    const gate = createInboundPolicy(config, noticesFor('en'));
+    const gate = createInboundPolicy(config, textsFor('en'));
     const reader = someTimelines(store).readerFor((at) => localLaneKey(gate, { route: at, peer: page.peer }));
     const shown = async () =>
       (await reader.read(route, { limit: 2 })).map(({ author, text, state }) => [author.kind, text, state]);

@@ -18,7 +18,7 @@ import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { createIntake } from '../../src/inbound/intake.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { openStore } from '../support/open-store.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -95,7 +95,7 @@ function intakeOver(store: Store | CutStore, dataDir: string, receiving: Receivi
     { values: { PARLEY_DATA_DIR: dataDir, PARLEY_DM_POLICY: 'open' }, unknown: [] },
     dataDir,
   );
-  const gate = createInboundPolicy(config, noticesFor('en'));
+  const gate = createInboundPolicy(config, textsFor('en'));
   const commands = commandDeps;
   return createIntake(
     {

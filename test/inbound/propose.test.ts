@@ -7,12 +7,12 @@ import { createInboundPolicy, type InboundPolicy } from '../../src/inbound/inbou
 import { propose } from '../../src/inbound/propose.ts';
 import type { Decision } from '../../src/store/intake/proposal.ts';
 import { noLinks } from '../../src/store/links/read-links.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 
 const gateOf = (values: Readonly<Record<string, string>>) =>
   createInboundPolicy(
     loadConfig({ values: { PARLEY_OWNERS: 'net:1', ...values }, unknown: [] }, '/nowhere'),
-    noticesFor('en'),
+    textsFor('en'),
   );
 const allowlist = gateOf({ PARLEY_DM_POLICY: 'allowlist' });
 

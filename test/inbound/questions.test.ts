@@ -13,7 +13,7 @@ import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import { readButton } from '../../src/store/approvals/ask.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { readPendingContent } from '../store/access-builders.ts';
 import { unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
@@ -205,7 +205,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     await town.send(ann, 'Hi');
     await town.send(bob, 'Hi');
     const list = createOwnerQuestions({
-      ...{ store: open(), clock: systemClock, log: silentLog, notices: noticesFor('en') },
+      ...{ store: open(), clock: systemClock, log: silentLog, texts: textsFor('en') },
       ...{ owners: [], start: () => undefined },
     });
     onTestFinished(() => list.stop());
@@ -237,7 +237,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
       await beside.sql(`update "approvals" set "expiresAt" = 1 where "state" = 'open'`);
       const release = await holdRow(beside, 'accounts', 'alpha/bot');
       const questions = createOwnerQuestions({
-        ...{ store: open(), clock: systemClock, log: silentLog, notices: noticesFor('en') },
+        ...{ store: open(), clock: systemClock, log: silentLog, texts: textsFor('en') },
         ...{ owners: [], start: () => undefined },
       });
       onTestFinished(() => questions.stop());

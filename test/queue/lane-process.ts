@@ -14,7 +14,7 @@ import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { completes } from '../agent/support/scripted-model.ts';
 import { runDeps } from '../runs/run-builders.ts';
 import { demoOnly, unique } from '../store/builders.ts';
@@ -87,7 +87,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     const driver = createLaneDriver({
       ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, wakes },
       ...{
-        notices: noticesFor('en'),
+        texts: textsFor('en'),
         leaseMs,
         maxAttempts: 3,
         redact: (text) => text,

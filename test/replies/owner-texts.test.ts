@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { alertText } from '../../src/replies/owner-texts.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 
-const german = noticesFor('de');
+const german = textsFor('de');
 const told = { kind: 'channel-down', subject: 'telegram', count: 1 } as const;
 
 it('tells the owner in their own language why a channel is down, with what the network said', () => {
@@ -10,7 +10,7 @@ it('tells the owner in their own language why a channel is down, with what the n
   expect(alertText(german, { ...told, values })).toMatch(
     /^telegram ist nicht erreichbar: keine Antwort \(ECONNREFUSED\)\. /,
   );
-  expect(alertText(noticesFor('en'), { ...told, values })).toContain('it doesn’t answer (ECONNREFUSED).');
+  expect(alertText(textsFor('en'), { ...told, values })).toContain('it doesn’t answer (ECONNREFUSED).');
 });
 
 it('shows a reason without a code, or with an unknown one, as it is', () => {
@@ -28,7 +28,7 @@ it('lets no network write more than a short line into a text', () => {
 it('names the run that failed in a group, and how to find out why', () => {
   const failed = { kind: 'run-failed', subject: 'telegram/1/-2', count: 1 } as const;
   const values = { reason: 'model error', run: 'r1' };
-  expect(alertText(noticesFor('en'), { ...failed, values })).toMatch(
+  expect(alertText(textsFor('en'), { ...failed, values })).toMatch(
     /^I failed to answer in telegram\/1\/-2 \(model error\)\. The group only sees ⚠\. .* why r1$/,
   );
   expect(alertText(german, { ...failed, values })).toMatch(/ why r1$/);
@@ -37,7 +37,7 @@ it('names the run that failed in a group, and how to find out why', () => {
 it('tells the owner times in their time zone, also those that an earlier version has stored', () => {
   const waits = { kind: 'delivery-waits', subject: 'telegram/1/2', count: 1 } as const;
   const values = { since: '2026-11-22 11:28 UTC', until: '2026-11-22T23:30:00.000Z' };
-  expect(alertText(noticesFor('en'), { ...waits, values }, 'Europe/Berlin')).toContain(
+  expect(alertText(textsFor('en'), { ...waits, values }, 'Europe/Berlin')).toContain(
     'since 2026-11-22 12:28, and now says to wait until 2026-11-23 00:30.',
   );
 });

@@ -4,7 +4,7 @@ import { chunkFormatted } from '../../src/replies/chunk.ts';
 import type { ToolSend } from '../../src/replies/dedupe.ts';
 import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { decideReply, planReply, type ReplyInput, type ReplyPlan } from '../../src/replies/reply-pipeline.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 
 export function aRoute(over: { conversation?: string; thread?: string; replyTo?: string } = {}): ReplyRoute {
   return {
@@ -29,7 +29,7 @@ export function aReply(over: Partial<ReplyInput> = {}): ReplyInput {
     capabilities: { text: { maxLength: 4096 }, canReact: true },
     silenceContext: 'chat',
     replyToMode: 'off',
-    notices: noticesFor('en'),
+    texts: textsFor('en'),
     ...over,
   };
 }

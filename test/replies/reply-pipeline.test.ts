@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ReplyPlan, shapeInternalFailure } from '../../src/replies/reply-pipeline.ts';
-import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
+import { fillText, textsFor } from '../../src/texts/chat-texts.ts';
 import { aReply, aRoute, aToolSend, shapeReply } from './reply-builders.ts';
 
 const file = { path: '/w/a.png', mimeType: 'image/png', name: 'a.png' };
@@ -64,13 +64,13 @@ describe('a reply', () => {
   it('says in one line that a tool failed when nothing else is left', () => {
     const plan = shapeReply(aReply({ text: '<think>hm</think>', toolFailure: { tool: 'shell' } }));
     expect(plan.kind).toBe('fallback');
-    expect(textsOf(plan)).toEqual([fillNotice(noticesFor('en').toolFailure, { tool: 'shell' })]);
+    expect(textsOf(plan)).toEqual([fillText(textsFor('en').toolFailure, { tool: 'shell' })]);
   });
 
   it.each(['', ' \n', '<think>without an end', '\u200b\u2060\u202e', '\u0007', '\ufffd', '&#8203;'])(
     'says that there was no answer for %j, and is not silent',
     (text) => {
-      const { answerEmpty, answerCutEmpty } = noticesFor('en');
+      const { answerEmpty, answerCutEmpty } = textsFor('en');
       const plan = shapeReply(aReply({ text }));
       expect(plan).toMatchObject({ kind: 'fallback', why: 'empty answer' });
       expect(textsOf(plan)).toEqual([answerEmpty]);
@@ -82,7 +82,7 @@ describe('a reply', () => {
 
   it('says behind a cut text that it was cut', () => {
     const plan = shapeReply(aReply({ text: 'Once upon a', isCut: true }));
-    expect(textsOf(plan)).toEqual(['Once upon a', noticesFor('en').answerCut]);
+    expect(textsOf(plan)).toEqual(['Once upon a', textsFor('en').answerCut]);
     expect(plan).toMatchObject({ isCut: true, parts: [{}, { isNotice: true }] });
   });
 
@@ -131,7 +131,7 @@ describe('a reply', () => {
 
 describe('shapeInternalFailure', () => {
   it('is a line in a DM, a reaction in a group, a line where reactions are impossible', () => {
-    expect(textsOf(shapeInternalFailure(aReply()))).toEqual([noticesFor('en').internalFailure]);
+    expect(textsOf(shapeInternalFailure(aReply()))).toEqual([textsFor('en').internalFailure]);
     expect(shapeInternalFailure(aReply({ chatKind: 'group' }))).toEqual({
       kind: 'fallback',
       why: 'internal',
@@ -145,15 +145,15 @@ describe('shapeInternalFailure', () => {
   });
 });
 
-describe('noticesFor', () => {
+describe('textsFor', () => {
   it('takes the language, English for one it does not speak, and the owner’s own words first', () => {
-    const notices = noticesFor('de-AT', { stopped: 'Aus.' });
-    expect(notices.nothingToStop).toBe('Es läuft nichts.');
-    expect(notices.stopped).toBe('Aus.');
-    expect(noticesFor('xx').stopped).toBe('Stopped.');
+    const texts = textsFor('de-AT', { stopped: 'Aus.' });
+    expect(texts.nothingToStop).toBe('Es läuft nichts.');
+    expect(texts.stopped).toBe('Aus.');
+    expect(textsFor('xx').stopped).toBe('Stopped.');
   });
 
   it('fills in values and leaves unknown names visible', () => {
-    expect(fillNotice('{a} {b} {toString}', { a: 1 })).toBe('1 {b} {toString}');
+    expect(fillText('{a} {b} {toString}', { a: 1 })).toBe('1 {b} {toString}');
   });
 });

@@ -22,7 +22,7 @@ import {
 } from '../../src/roles/model-alerts.ts';
 import { staleAlerts } from '../../src/roles/stale-alerts.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { until } from '../e2e/until.ts';
 import { errorBodies } from '../inputs/errors/bodies.ts';
 import { aPatientClock, aRequest, eventsOf, listTool } from '../models/builders.ts';
@@ -66,7 +66,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   const [notice] = await open();
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ kind: 'model-key', subject: 'anthropic', count: 1 });
-  const texts = noticesFor('en');
+  const texts = textsFor('en');
   expect(alertText(texts, notice)).toMatch(
     /^anthropic rejects my key: .*401.*invalid x-api-key.* Put a valid one into ANTHROPIC_API_KEY/,
   );
@@ -155,8 +155,8 @@ it('tells the owner which of several keys is refused, and whether for itself, it
     (await open())
       .map((notice) => [
         notice.subject,
-        alertText(noticesFor('en'), notice),
-        alertEndText(noticesFor('en'), notice),
+        alertText(textsFor('en'), notice),
+        alertEndText(textsFor('en'), notice),
       ])
       .sort();
 
@@ -240,7 +240,7 @@ it('tells the owner once that a model is asked without tools, unless they have s
   const [notice] = await open();
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ subject: 'house/gemma3:4b', count: 1 });
-  expect(alertText(noticesFor('en'), notice)).toMatch(/^house\/gemma3:4b doesn’t support tools, so I answer/);
+  expect(alertText(textsFor('en'), notice)).toMatch(/^house\/gemma3:4b doesn’t support tools, so I answer/);
 });
 
 it('tells the owner once which window a server has named, and keeps to it', async () => {
@@ -273,7 +273,7 @@ it('tells the owner once which window a server has named, and keeps to it', asyn
   const [notice] = await open();
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ kind: 'model-window', subject: 'house/small', count: 1 });
-  expect(alertText(noticesFor('en'), notice)).toMatch(/^house\/small says .* 8192 tokens.*"window": 8192/);
+  expect(alertText(textsFor('en'), notice)).toMatch(/^house\/small says .* 8192 tokens.*"window": 8192/);
 });
 
 it('tells the owner once a day of a cache miss that nothing explains, and logs every miss', async () => {
@@ -311,7 +311,7 @@ it('tells the owner once a day of a cache miss that nothing explains, and logs e
   const [notice] = await open();
   if (notice === undefined) throw new Error('no notice');
   expect(notice).toMatchObject({ kind: 'model-cache', subject: 'anthropic/claude-sonnet-5-5', count: 1 });
-  expect(alertText(noticesFor('en'), notice)).toMatch(
+  expect(alertText(textsFor('en'), notice)).toMatch(
     /^anthropic\/claude-sonnet-5-5 couldn’t reuse .*“system_changed”.*model\.cache-missed/,
   );
   await clock.wait(86_400_000, new AbortController().signal);

@@ -8,7 +8,7 @@ import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { addEffects, noEffects } from '../../src/store/base/effects.ts';
 import { json } from '../../src/store/base/json.ts';
 import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -42,7 +42,7 @@ async function aPage() {
     leaseMs: 30_000,
   });
   const queue = ownerQueue({
-    ...{ store, notices: noticesFor('en'), gate: { timeZone: 'Europe/Berlin' }, people: ['test:me'] },
+    ...{ store, texts: textsFor('en'), gate: { timeZone: 'Europe/Berlin' }, people: ['test:me'] },
     start: (more) => addEffects(effects, more),
     onChange: (laneKey) => timelines.publish(laneKey, { kind: 'changed' }),
   });

@@ -10,7 +10,7 @@ import { createOwnerAlerts } from '../../src/outbox/owner-alerts.ts';
 import { staleAlerts } from '../../src/roles/stale-alerts.ts';
 import type { AlertName } from '../../src/store/alerts/alert-name.ts';
 import { raiseAlert, readOpenAlerts } from '../../src/store/alerts/note-alert.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { until } from '../e2e/until.ts';
 import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -63,7 +63,7 @@ it('ends the alerts whose subject the settings have taken away, and no others', 
     return { id: channelId(id), load: () => Promise.reject(new Error('nobody loads it')) };
   });
 
-  const deps = { store, clock: systemClock, log: silentLog, notices: noticesFor('en'), owners: [] };
+  const deps = { store, clock: systemClock, log: silentLog, texts: textsFor('en'), owners: [] };
   const alerts = createOwnerAlerts({
     ...deps,
     reach: () => ({ accounts: [], awaited: [], accountOf: () => undefined }),

@@ -22,7 +22,7 @@ import { readPayer } from '../../src/store/reads/read-payer.ts';
 import { readContext } from '../../src/store/reads/read-transcript.ts';
 import { resumeWithRoom } from '../../src/store/waits/budget-waits.ts';
 import { readParked } from '../../src/store/waits/parked.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
@@ -291,8 +291,8 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
 
   it('is that of the person whom a reload has linked the account to, and of the owners it names', async () => {
     const config = loadConfig({ values: {}, unknown: [] }, '/nowhere');
-    const policy = createInboundPolicy(config, noticesFor('en'));
-    const reload = settingsApplier({ config, notices: policy.notices }, { gate: policy, front: undefined });
+    const policy = createInboundPolicy(config, textsFor('en'));
+    const reload = settingsApplier({ config, texts: policy.texts }, { gate: policy, front: undefined });
     const rules = createBudgetRules({ ...config, budgets: { person: 1 } });
     const budgets = createRunBudgets({ store: open(), clock: systemClock, rules, policy });
     const [worker, conversation, ann] = [aWorker(open()), unique('c'), unique('ann')];

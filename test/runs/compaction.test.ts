@@ -15,7 +15,7 @@ import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
 import { readUsage } from '../../src/store/reads/read-usage.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aPatientClock } from '../models/builders.ts';
@@ -173,7 +173,7 @@ describe('a conversation that grows too long', () => {
     const notices = await store().read(readOpenNotices, { limit: 10 });
     const values = { fixed: '4000', threshold: '4500' };
     expect(notices).toMatchObject([{ kind: 'context-full', subject: 'main', values }]);
-    expect(notices.map((notice) => alertText(noticesFor('en'), notice)).join()).toMatch(
+    expect(notices.map((notice) => alertText(textsFor('en'), notice)).join()).toMatch(
       /^The instructions and tools of main/,
     );
   });
@@ -194,7 +194,7 @@ describe('a conversation that grows too long', () => {
       expect(notices).toMatchObject([{ kind: 'context-full', subject: 'main', values }]);
     });
     const failure = { kind: 'overflow', detail: 'too long', window: 6_500, fixedTokens: 20_000 } as const;
-    const notice = endNotice('model_error', failure, noticesFor('en'));
+    const notice = endNotice('model_error', failure, textsFor('en'));
     expect(notice).toMatch(/^My instructions and tools alone are too long/);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/contracts/model.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, completes, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
@@ -29,7 +29,7 @@ describe('a message whose answer', () => {
     await say('hello');
     const clock = manualClock();
     const said = () => store().read(saidIn, conversation);
-    const { modelSlow } = noticesFor('en');
+    const { modelSlow } = textsFor('en');
     const slow = scriptedModel(async function* () {
       clock.advance(59_000);
       await new Promise(setImmediate);

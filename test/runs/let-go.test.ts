@@ -10,7 +10,7 @@ import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { handOver, releaseFailedRun, renewLeases } from '../../src/store/lanes/leases.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aLane, aMessage, aRoute, aWorker, demoOnly, framing, holder, unique } from '../store/builders.ts';
 import { readOutcomes } from '../store/lanes/outcomes.ts';
 import { aStore } from '../support/own-store.ts';
@@ -28,7 +28,7 @@ function aDriver({ store, execute }: Executing): LaneDriver {
   onTestFinished(() => stopping.abort());
   const driver = createLaneDriver({
     ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, leaseMs },
-    ...{ notices: noticesFor('en'), maxAttempts: 3, turnModels: demoOnly, maxRuns: 5, maxHoldMs: 60_000 },
+    ...{ texts: textsFor('en'), maxAttempts: 3, turnModels: demoOnly, maxRuns: 5, maxHoldMs: 60_000 },
     framing: () => framing,
     redact: (text) => text.replace('sesame', '[secret]'),
     wakes: {

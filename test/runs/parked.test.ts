@@ -6,7 +6,7 @@ import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { createSettleCall } from '../../src/runs/settle-call.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
@@ -58,7 +58,7 @@ describe('a run whose call waits for an answer from outside', () => {
       ...deps,
       holder,
       wakes: { wake: () => undefined, close: async () => undefined },
-      notices: noticesFor('en'),
+      texts: textsFor('en'),
       leaseMs: faulty ? 100 : 10_000,
       maxAttempts: 3,
       redact: (text) => text,

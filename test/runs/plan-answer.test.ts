@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { ReplyPart, ReplyToMode } from '../../src/replies/reply-pipeline.ts';
 import { planAnswer, type RunActions } from '../../src/runs/plan-answer.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aMessage } from '../agent/support/builders.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
 import { aRoute } from '../store/builders.ts';
@@ -18,7 +18,7 @@ const plan = (text: string, actions: RunActions, over: { readonly replyToMode?: 
       run: { target: route, chatKind: 'dm' },
       capabilities: plainCapabilities,
       replyToMode: 'off',
-      notices: noticesFor('en'),
+      texts: textsFor('en'),
       ...shaping,
       silence: 'chat',
       hasSeen: async (id) => id === '17',

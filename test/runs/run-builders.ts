@@ -7,7 +7,7 @@ import { type ActiveRuns, createActiveRuns } from '../../src/runs/active-runs.ts
 import { executeRun, type RunDeps, type RunExit, type RunOptions } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import type { ScriptedModel } from '../agent/support/scripted-model.ts';
 import { onlyModel } from '../models/only-model.ts';
 import { aWorker, framing, unique } from '../store/builders.ts';
@@ -48,7 +48,7 @@ export function runDeps(
     log: silentLog,
     journal: { shown: () => undefined, end: () => undefined },
     probe: noProbe,
-    notices: noticesFor('en'),
+    texts: textsFor('en'),
     models: onlyModel({ ...createDemoProvider({ clock: systemClock }), stream: model.stream }),
     active,
     ...shaping,

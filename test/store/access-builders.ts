@@ -16,7 +16,7 @@ import { noEffects } from '../../src/store/base/effects.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
+import { fillText, textsFor } from '../../src/texts/chat-texts.ts';
 import { aLane, aMessage, unique } from './builders.ts';
 
 /** Returns a bot account that no other test uses, and what people send to it. */
@@ -102,7 +102,7 @@ export function aRequest({ peer, code, route }: Asking): Proposal {
 
 /** Returns what a stranger reads while there is no owner. */
 export function shownCode(code: string): string {
-  return fillNotice(noticesFor('en').pairingFirst, { command: `approve ${code}`, minutes: 60 });
+  return fillText(textsFor('en').pairingFirst, { command: `approve ${code}`, minutes: 60 });
 }
 
 /** The machine's user, who approves. */

@@ -5,7 +5,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { cacheStatements } from '../../src/store/sqlite/cached-database.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 
 type Connection = InstanceType<typeof BetterSqlite3>;
 
@@ -20,7 +20,7 @@ export async function openMemoryStore(
   await migrate(new Kysely({ dialect: new SqliteDialect({ database: cacheStatements(sqlite) }) }));
   const prepare = prepareWith(sqlite);
   const database = directDatabase(Object.assign(Object.create(sqlite) as Connection, { prepare }));
-  const setup = storeSetup(noticesFor('en'));
+  const setup = storeSetup(textsFor('en'));
   const tx = () =>
     ({ ...database, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
   const store: Store = {

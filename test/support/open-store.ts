@@ -1,9 +1,9 @@
 import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { openStore as open, type StoreSettings } from '../../src/store/open-store.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 
 /** Opens the store as the gateway does, with English texts. */
 export function openStore(settings: StoreSettings): Promise<Store> {
-  return open(settings, storeSetup(noticesFor('en')));
+  return open(settings, storeSetup(textsFor('en')));
 }

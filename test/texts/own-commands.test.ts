@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { commandsOf, parleyCommand } from '../../src/channel-kit/own-commands.ts';
+import { fillText } from '../../src/texts/chat-texts.ts';
 import { english } from '../../src/texts/english.ts';
-import { fillNotice } from '../../src/texts/notices.ts';
 import { readSourceTree } from '../architecture/source-tree.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -34,7 +34,7 @@ it('names commands that exist: a clone has no `parley` on its path, all others n
 
 it('writes the own command into a text', () => {
   expect(parleyCommand).toBe(commandsOf('clone').parley);
-  expect(fillNotice(english.ownerDeliveryUnknown, { subject: 'net' })).toContain(
+  expect(fillText(english.ownerDeliveryUnknown, { subject: 'net' })).toContain(
     `Run: ${parleyCommand} outbox list`,
   );
 });

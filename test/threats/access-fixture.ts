@@ -10,7 +10,7 @@ import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { createIntake } from '../../src/inbound/intake.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { commandDeps } from '../inbound/support/command-deps.ts';
 import { unique } from '../store/builders.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -46,7 +46,7 @@ export async function anAccessFixture(
   const configPath = join(dataDir, `${bot}.json`);
   await writeFile(configPath, JSON.stringify({ ...settingsOf(policies, network), ...config }));
   const values = { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: configPath };
-  const gate = createInboundPolicy(loadConfig({ values, unknown: [] }, dataDir), noticesFor('en'));
+  const gate = createInboundPolicy(loadConfig({ values, unknown: [] }, dataDir), textsFor('en'));
   const lease = await store.write(claimAccount, { account, holder, leaseMs: 600_000 });
   if (lease.kind !== 'held') throw new Error('the account is busy');
   const file = join(dataDir, 'parley.db');

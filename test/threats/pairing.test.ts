@@ -17,7 +17,7 @@ import type { StepTx } from '../../src/store/base/command.ts';
 import type { Tables } from '../../src/store/base/tables.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { textsFor } from '../../src/texts/chat-texts.ts';
 import { approveIn, askIn, atConsole } from '../store/access-builders.ts';
 import { isLong } from '../support/long-run.ts';
 
@@ -128,7 +128,7 @@ async function openTurned(folder: string, at = Date.UTC(2026, 10, 20)): Promise<
   connection.pragma('journal_mode = WAL');
   await migrate(new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) }));
   const database = directDatabase(connection);
-  const setup = { texts: noticesFor('en'), chatCommands: new Map() };
+  const setup = { texts: textsFor('en'), chatCommands: new Map() };
   let now = at;
   return {
     now: () => now,

@@ -2,7 +2,7 @@
 
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
-import { fillNotice } from '../../texts/notices.ts';
+import { fillText } from '../../texts/chat-texts.ts';
 import {
   type Approval,
   type ApprovalEnd,
@@ -69,7 +69,7 @@ export async function admitGroup(tx: StepTx, { approval, by, effects }: OpenDeci
     await answerKept(tx, { kept, account, senderId: kept.senderId, authority: 'owner', effects });
   }
   if (route !== undefined) await setAdmitted(tx, json.route(route), by.ref);
-  return fillNotice(tx.texts.groupAdmitted, { by: by.label });
+  return fillText(tx.texts.groupAdmitted, { by: by.label });
 }
 
 export async function dropGroup(
@@ -81,7 +81,7 @@ export async function dropGroup(
   if (kept) await leaveFiles(tx, { route: kept.route, files: kept.content.attachments });
   return state === 'expired'
     ? tx.texts.approvalExpired
-    : fillNotice(tx.texts.approvalWasDenied, { by: by ?? '' });
+    : fillText(tx.texts.approvalWasDenied, { by: by ?? '' });
 }
 
 /** Changes or drops the message kept for a group, if the event is about it. */

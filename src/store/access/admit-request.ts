@@ -1,5 +1,5 @@
 /** Applies the answer to a pairing request. */
-import { fillNotice } from '../../texts/notices.ts';
+import { fillText } from '../../texts/chat-texts.ts';
 import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
 import type { StepTx, StoreQuery, Tx } from '../base/command.ts';
 import { isApprovedOwner } from '../base/index-predicates.ts';
@@ -47,7 +47,7 @@ export async function admitRequest(tx: StepTx, { approval, by, effects }: OpenDe
   effects.deliveries.push(await insertNotice(tx, { key, route, text }));
   await blankNotice(tx, request.noticeKey);
   const letIn = role === 'owner' ? tx.texts.pairingOwnerLetIn : tx.texts.pairingLetIn;
-  return fillNotice(letIn, { who: personLabel({ ref, name }), by: by.label });
+  return fillText(letIn, { who: personLabel({ ref, name }), by: by.label });
 }
 
 /** Ends a refused request. Its emptied row remains until it expires, so the person gets no new code immediately. */
@@ -64,7 +64,7 @@ export async function dropRequest(
   if (!request) return tx.texts.approvalExpired;
   await blankNotice(tx, request.noticeKey);
   const text = state === 'expired' ? tx.texts.pairingLapsed : tx.texts.pairingRefused;
-  return fillNotice(text, { who: personLabel(request), by: by ?? '' });
+  return fillText(text, { who: personLabel(request), by: by ?? '' });
 }
 
 type Person = {

@@ -5,7 +5,7 @@
  */
 import type { PressResult } from '#contracts/acceptance.ts';
 import type { MessageId } from '#contracts/ids.ts';
-import { fillNotice, type Notices } from '../../texts/notices.ts';
+import { type ChatTexts, fillText } from '../../texts/chat-texts.ts';
 import {
   type Approval,
   type ApprovalEnd,
@@ -107,12 +107,12 @@ function told({ texts, now }: StepTx, approval: Approval, kind: 'foreign' | 'lat
   return { kind, text: isOver ? texts.approvalExpired : texts.approvalForeign };
 }
 
-function describeEnd(texts: Notices, { state, decidedBy }: Approval): string {
+function describeEnd(texts: ChatTexts, { state, decidedBy }: Approval): string {
   switch (state) {
     case 'approved':
-      return fillNotice(texts.approvalWasApproved, { by: decidedBy });
+      return fillText(texts.approvalWasApproved, { by: decidedBy });
     case 'denied':
-      return fillNotice(texts.approvalWasDenied, { by: decidedBy });
+      return fillText(texts.approvalWasDenied, { by: decidedBy });
     case 'open':
     case 'expired':
       return texts.approvalExpired;

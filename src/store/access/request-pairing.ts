@@ -1,5 +1,5 @@
 import type { ReplyRoute } from '#contracts/route.ts';
-import { fillNotice } from '../../texts/notices.ts';
+import { fillText } from '../../texts/chat-texts.ts';
 import { readOwnerRoute } from '../alerts/owner-route.ts';
 import { openApproval, readApproval } from '../approvals/approval-states.ts';
 import { askQuestion } from '../approvals/ask.ts';
@@ -103,13 +103,13 @@ async function open(tx: StepTx, requesting: PairingInput, effects: Effects): Pro
     })
     .execute();
   const minutes = Math.round(validMs / 60_000);
-  const question = fillNotice(tx.texts.pairingQuestion, {
+  const question = fillText(tx.texts.pairingQuestion, {
     ...{ account, code, minutes },
     who: personLabel({ ref, name }),
   });
   await openApproval(tx, { id, kind: 'pairing', subject: id, details: { question, account }, validMs });
   const hasOwner = owners.length > 0 || (await hasApprovedOwner(tx));
-  const text = fillNotice(hasOwner ? tx.texts.pairingAsks : tx.texts.pairingFirst, {
+  const text = fillText(hasOwner ? tx.texts.pairingAsks : tx.texts.pairingFirst, {
     code,
     command,
     minutes,

@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
-import type { Notices } from '../../texts/notices.ts';
+import type { ChatTexts } from '../../texts/chat-texts.ts';
 import type { Effects } from './effects.ts';
 import type { LaneSpec } from './lane-spec.ts';
 import type { SchemaSteps } from './schema-step.ts';
@@ -48,7 +48,7 @@ export type InPlaceStatements = {
 /** One open transaction of a step. */
 export type StepTx = Tx & {
   /** Parley's own texts, in the operator's language. */
-  readonly texts: Notices;
+  readonly texts: ChatTexts;
   readonly chatCommands: ReadonlyMap<string, CommandStep>;
 };
 
@@ -105,7 +105,7 @@ export type StoreProgram = {
 
 /** Passed to the store by the layers above when it opens. */
 export type StoreSetup = StoreProgram & {
-  readonly texts: Notices;
+  readonly texts: ChatTexts;
   /** Module that SQLite's writer thread starts with; it runs the same program. */
   readonly writer: URL;
 };

@@ -1,4 +1,4 @@
-import { fillNotice } from '../../texts/notices.ts';
+import { fillText } from '../../texts/chat-texts.ts';
 import type { StepTx, StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
@@ -107,7 +107,7 @@ async function finishCancel(tx: StepTx, lane: Lane, { row, actor, effects }: Can
   // Nobody in a conversation waits for items that Parley itself has put in.
   if (row.source !== 'platform') return;
   if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;
-  const text = fillNotice(tx.texts.itemCancelledTold, { excerpt: excerptOf(row) });
+  const text = fillText(tx.texts.itemCancelledTold, { excerpt: excerptOf(row) });
   const notice = { key: `${row.id}:cancelled`, route: json.route(row.route), text };
   effects.deliveries.push(await insertNotice(tx, notice));
 }

@@ -1,6 +1,6 @@
 import type { DropPolicy } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { fillNotice } from '../../texts/notices.ts';
+import { fillText } from '../../texts/chat-texts.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import type { EventStep } from '../base/event-step.ts';
 import { type InboxContent, json, type Summary } from '../base/json.ts';
@@ -42,14 +42,14 @@ export async function enforceCap(
     effects.deliveries.push(await insertNotice(tx, { key, route, text }));
   };
   if (lane.drop === 'new') {
-    await tell(fillNotice(tx.texts.queueFull, { waiting: lane.cap }), item.route);
+    await tell(fillText(tx.texts.queueFull, { waiting: lane.cap }), item.route);
     return 'refused';
   }
   const [first] = waiting;
   if (!first) return 'room';
   const oldest = { ...first, ...(await readContentAndRoute(tx, first.id)) };
   const tellDropped = ({ content, route }: Said) =>
-    tell(fillNotice(tx.texts.queueDroppedOld, { excerpt: oneLine(content.text) }), route);
+    tell(fillText(tx.texts.queueDroppedOld, { excerpt: oneLine(content.text) }), route);
   if (lane.drop === 'old') {
     await endItems(tx, [oldest.id], dropped);
     await tellDropped(oldest);

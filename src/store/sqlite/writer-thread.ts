@@ -8,7 +8,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Notices } from '../../texts/notices.ts';
+import type { ChatTexts } from '../../texts/chat-texts.ts';
 import type { StepTx, StoreProgram } from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
@@ -17,7 +17,7 @@ import { directDatabase } from './direct-database.ts';
 import { faultOf } from './fault-of.ts';
 import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
 
-const { file, texts } = workerData as { readonly file: string; readonly texts: Notices };
+const { file, texts } = workerData as { readonly file: string; readonly texts: ChatTexts };
 const port = requirePort();
 
 /** Opens the database and runs the main thread's requests until it sends `close`. */

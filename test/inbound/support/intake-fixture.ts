@@ -26,7 +26,7 @@ import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import type { Effects } from '../../../src/store/base/effects.ts';
 import { json } from '../../../src/store/base/json.ts';
 import { claimAccount } from '../../../src/store/processes/accounts.ts';
-import { noticesFor } from '../../../src/texts/notices.ts';
+import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { aWorker } from '../../store/builders.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { commandDeps } from './command-deps.ts';
@@ -105,7 +105,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     ...settings.config,
     access,
   } as Config;
-  const gate = createInboundPolicy(config, noticesFor('en'));
+  const gate = createInboundPolicy(config, textsFor('en'));
   const commands = { ...commandDeps, ...(settings.budgets && { budgets: settings.budgets }) };
   const deps = {
     store,

@@ -8,7 +8,7 @@ import { noEffects } from '../../../src/store/base/effects.ts';
 import { findChild } from '../../../src/store/children/read-children.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { titleLaneOf } from '../../../src/store/lanes/titles.ts';
-import { noticesFor } from '../../../src/texts/notices.ts';
+import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { isLong } from '../../support/long-run.ts';
 import { aBot, approve, atConsole, readAccessRows, shownCode } from '../access-builders.ts';
 import { aWorker, endWithout, framing, unique } from '../builders.ts';
@@ -16,7 +16,7 @@ import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker } from '../family.ts';
 import { readLane } from '../lane-at-rest.ts';
 
-const texts = noticesFor('en');
+const texts = textsFor('en');
 
 describeEachDatabase('a stranger', (open, beside) => {
   const forgetTries = () => beside.sql(`update "pairingTries" set "recent" = '[]'`);

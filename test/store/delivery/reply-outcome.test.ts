@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type MessageId, threadId } from '../../../src/contracts/ids.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
-import { noticesFor } from '../../../src/texts/notices.ts';
+import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { aConversation } from '../a-conversation.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -65,7 +65,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     await answer(run, '', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
     const claimed = await claimPart();
     const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'REACTION_INVALID' } as const;
-    const { internalFailure: text } = noticesFor('en');
+    const { internalFailure: text } = textsFor('en');
     expect(await record(claimed, result, true)).toMatchObject({
       part: { key: claimed.part.key, route: { replyTo: 'm1' }, content: { kind: 'text', text: { text } } },
     });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
-import { noticesFor } from '../../../src/texts/notices.ts';
+import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { aConversation } from '../a-conversation.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -32,7 +32,7 @@ describeEachDatabase('a new session', (open) => {
     await worker.accept(saying('/new', command));
     await claim();
     const items = await open().read(readTimeline, { laneKey, limit: 10 });
-    expect(items.map((item) => item.text)).toEqual(['/new', noticesFor('en').newSession]);
+    expect(items.map((item) => item.text)).toEqual(['/new', textsFor('en').newSession]);
   });
 
   it('forgets what the group said before the command and keeps what it said after', async () => {

@@ -8,13 +8,13 @@ import type { NewItem } from '../../../src/store/items/new-item.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
-import { fillNotice, noticesFor } from '../../../src/texts/notices.ts';
+import { fillText, textsFor } from '../../../src/texts/chat-texts.ts';
 import { aConversation } from '../a-conversation.ts';
 import { aLane, aMessage, aRoute, endWithout, framing, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
-const texts = noticesFor('en');
+const texts = textsFor('en');
 
 const outcomesOf: StoreQuery<{ readonly laneKey: string }, readonly string[]> = {
   query: 'outcomesOfLane',
@@ -242,7 +242,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: open', 'b: refused (queue-full)', 'c: open']);
     expect(await notices()).toEqual([]);
     expect(await open().read(noticesOf, { conversationKey: conversationKeyOf(elsewhere) })).toEqual([
-      fillNotice(texts.queueDroppedOld, { excerpt: 'b' }),
+      fillText(texts.queueDroppedOld, { excerpt: 'b' }),
     ]);
     expect(effects.overflows).toMatchObject([{ drop: 'old' }]);
   });
@@ -256,7 +256,7 @@ describeEachDatabase('a message', (open) => {
     expect(acceptances).toEqual([{ kind: 'refused', reason: 'queue-full' }]);
     expect(effects.overflows).toMatchObject([{ drop: 'new' }]);
     expect(await outcomes()).toEqual(['a: open', 'b: open']);
-    expect(await notices()).toEqual([fillNotice(texts.queueFull, { waiting: 1 })]);
+    expect(await notices()).toEqual([fillText(texts.queueFull, { waiting: 1 })]);
   });
 
   it('that waited with a newer one under interrupt is merged, and what ran is cancelled', async () => {

@@ -4,11 +4,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { storeSetup } from '../../../src/steps.ts';
 import { openPostgresStore } from '../../../src/store/postgres/postgres-store.ts';
 import { readBoots } from '../../../src/store/processes/process-records.ts';
-import { noticesFor } from '../../../src/texts/notices.ts';
+import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { makeDoor } from '../../e2e/cut-proxy.ts';
 import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
 
-const setup = storeSetup(noticesFor('en'));
+const setup = storeSetup(textsFor('en'));
 
 it('a PostgreSQL that lets nobody in is away, whatever it says', async () => {
   const fields = ['SFATAL', 'CXX000', 'Mnobody may enter', ''].map((field) => `${field}\0`).join('');

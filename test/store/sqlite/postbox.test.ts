@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { storeSetup } from '../../../src/steps.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { noticesFor } from '../../../src/texts/notices.ts';
+import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { aStore } from '../../support/own-store.ts';
 import { aMessage, aWorker, unique } from '../builders.ts';
 
@@ -42,7 +42,7 @@ it('leaves no writer behind when it can’t be opened for reading', async () => 
   const { promise: writer, resolve } = Promise.withResolvers<Worker>();
   process.once('worker', resolve);
   // Such a database has one connection: the writer's.
-  await expect(openSqliteStore(':memory:', storeSetup(noticesFor('en')))).rejects.toThrow('readonly');
+  await expect(openSqliteStore(':memory:', storeSetup(textsFor('en')))).rejects.toThrow('readonly');
   expect((await writer).threadId).toBe(-1);
 });
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { type TextKey, textsFor } from '../../src/texts/chat-texts.ts';
 import { english } from '../../src/texts/english.ts';
 import { german } from '../../src/texts/german.ts';
-import { type NoticeKey, noticesFor } from '../../src/texts/notices.ts';
 import { readSourceTree } from '../architecture/source-tree.ts';
 
-const keys = Object.keys(english) as readonly NoticeKey[];
+const keys = Object.keys(english) as readonly TextKey[];
 
-describe('the table of notices', () => {
+describe('the table of chat texts', () => {
   it('holds none that nobody says', () => {
     const root = new URL('../..', import.meta.url).pathname;
     const texts = readSourceTree(root)
@@ -47,7 +47,7 @@ describe('German', () => {
 
   it('leaves no text in English', () => {
     // Texts that are the same in both languages.
-    const shared: readonly NoticeKey[] = ['itemLine', 'whoamiAgent'];
+    const shared: readonly TextKey[] = ['itemLine', 'whoamiAgent'];
     const same = keys.filter((key) => german[key] === english[key] && !shared.includes(key));
     expect(same).toEqual([]);
     const words = /\b(?:the|and|is|are|your?|my|I|to|of|for|send|with|from|please|this|that)\b/;
@@ -56,9 +56,9 @@ describe('German', () => {
   });
 
   it('is chosen by the first part of a language tag, and any other language is English', () => {
-    expect(noticesFor('de-AT').stopped).toBe(german.stopped);
-    expect(noticesFor('constructor').stopped).toBe(english.stopped);
-    expect(noticesFor('de', { stopped: 'Halt.' })).toMatchObject({
+    expect(textsFor('de-AT').stopped).toBe(german.stopped);
+    expect(textsFor('constructor').stopped).toBe(english.stopped);
+    expect(textsFor('de', { stopped: 'Halt.' })).toMatchObject({
       stopped: 'Halt.',
       newSession: german.newSession,
     });

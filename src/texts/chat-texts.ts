@@ -8,20 +8,20 @@ import { ParleyError } from '#contracts/errors.ts';
 import { english } from './english.ts';
 import { german } from './german.ts';
 
-/** The key of a notice. */
-export type NoticeKey = keyof typeof english;
+/** The key of a text; overrides in the configuration name it. */
+export type TextKey = keyof typeof english;
 /** All of Parley's chat texts, by key. */
-export type Notices = Readonly<Record<NoticeKey, string>>;
+export type ChatTexts = Readonly<Record<TextKey, string>>;
 /** Values for the `{name}`s in a text. */
-export type NoticeValues = Readonly<Record<string, unknown>>;
+export type TextValues = Readonly<Record<string, unknown>>;
 
-const languages: Readonly<Record<string, Notices>> = { en: english, de: german };
+const languages: Readonly<Record<string, ChatTexts>> = { en: english, de: german };
 
 /**
  * Returns the texts for `language`, a BCP 47 tag of which only the first part counts. Throws `config_invalid` when
  * `overrides` names an unknown text.
  */
-export function noticesFor(language: string, overrides: Readonly<Record<string, string>> = {}): Notices {
+export function textsFor(language: string, overrides: Readonly<Record<string, string>> = {}): ChatTexts {
   const unknown = Object.keys(overrides).filter((name) => !Object.hasOwn(english, name));
   if (unknown.length > 0)
     throw new ParleyError(
@@ -37,7 +37,7 @@ export function noticesFor(language: string, overrides: Readonly<Record<string, 
  * Fills in `{name}`, and `{parley}` with the command that runs Parley here. A name without a value stays as it is, so
  * that a wrong override is noticed.
  */
-export function fillNotice(text: string, values: NoticeValues = {}): string {
+export function fillText(text: string, values: TextValues = {}): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
     if (Object.hasOwn(values, name)) return String(values[name]);
     return name === 'parley' ? parleyCommand : whole;
