@@ -54,7 +54,6 @@ import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { createFraming } from './runs/framing.ts';
-import { rehearseTurn } from './runs/rehearse-turn.ts';
 import { createRunBudgets } from './runs/run-budgets.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
@@ -83,8 +82,6 @@ export interface Gateway {
   readonly settled: Promise<void>;
   /** Resolves when the store is lost for good, so that only a new process can continue. */
   readonly broken: Promise<void>;
-  /** Runs the code of a turn once, which makes the first message faster; changes nothing. Never rejects. */
-  rehearse(): Promise<void>;
   /** Puts newly read settings into force, as far as that is possible without a restart. */
   apply(config: Config): void;
   /** Stops intake, hands over active runs, and releases everything. Safe to call twice. */
@@ -189,7 +186,6 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     model,
     plugins: runs?.plugins ?? [],
     ...{ settled, broken: store.broken },
-    rehearse: runs?.rehearse ?? (async () => undefined),
     apply: settingsApplier(stage, { gate, front }),
     stop: closers.close,
   };
@@ -334,7 +330,7 @@ type RunParts = {
   readonly rooms: RoomWaker;
 };
 
-type Runs = Pick<Gateway, 'plugins' | 'rehearse'> & { readonly workers: LaneWorkers };
+type Runs = Pick<Gateway, 'plugins'> & { readonly workers: LaneWorkers };
 
 /** Wires steps 5 to 8: workers claim lanes and execute their runs. */
 async function wireRuns(
@@ -396,7 +392,5 @@ async function wireRuns(
     patienceMs: config.role === 'all' && config.databaseUrl === undefined ? alonePatienceMs : 0,
   });
   closers.add('workers', workers.close);
-  const terms = () => ({ ...driver.termsFor(1), class: 'main' });
-  const rehearsal = { ...runDeps, config, terms, isBusy: () => active.count() > 0 };
-  return { plugins: reports, workers, rehearse: () => rehearseTurn(rehearsal) };
+  return { plugins: reports, workers };
 }

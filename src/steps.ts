@@ -17,7 +17,6 @@ import { cancelSession } from './store/intake/cancel-session.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { expireMedia } from './store/intake/expire-media.ts';
 import { storeFetched } from './store/intake/fetching.ts';
-import { rehearseMessage } from './store/intake/rehearse-message.ts';
 import { cancelItem, cancelItems } from './store/items/cancel-item.ts';
 import { editItem } from './store/items/edit-item.ts';
 import { promoteItem } from './store/items/promote-item.ts';
@@ -101,7 +100,6 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   recordPreview,
   adoptPreview,
   recoverRun,
-  rehearseMessage,
   releaseAccount,
   releaseLane,
   rememberCommands,

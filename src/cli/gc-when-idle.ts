@@ -18,7 +18,7 @@ export async function gcWhenIdle(sections: Sections = noSections): Promise<void>
 }
 
 /** Resolves when nothing has happened for a second. */
-export async function untilIdle(): Promise<void> {
+async function untilIdle(): Promise<void> {
   let before: NodeJS.CpuUsage;
   do {
     before = process.cpuUsage();

@@ -15,7 +15,7 @@ import { createLogger, type Logger } from '../logging/logger.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { checkConfig, checkForStart } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
-import { gcWhenIdle, untilIdle } from './gc-when-idle.ts';
+import { gcWhenIdle } from './gc-when-idle.ts';
 import { createReloader } from './reload.ts';
 import { settingsSources } from './settings-sources.ts';
 import { signalsOf } from './signals.ts';
@@ -47,7 +47,6 @@ export interface RunningGateway extends StatusTable {
   readonly started: Promise<void>;
   readonly settled: Promise<void>;
   readonly broken: Promise<void>;
-  rehearse(): Promise<void>;
   apply(config: Config): void;
   stop(): Promise<void>;
 }
@@ -148,9 +147,7 @@ function finishStart(
   show();
   if (gateway.waiting() !== undefined) void gateway.started.then(show);
   keepCompiledCode(sections);
-  void untilIdle()
-    .then(() => gateway.rehearse())
-    .then(() => gcWhenIdle(sections));
+  void gcWhenIdle(sections);
 }
 
 /** Shows the table; called again once the start is complete, with the sign-in link and the channels. */

@@ -26,7 +26,7 @@ const resolutionMs = 20;
 const lookEveryMs = 1_000;
 /** At most one log line in this time, ms, however often the loop is blocked. */
 const tellEveryMs = 10_000;
-/** For this long after the start, code is loaded, compiled and rehearsed, ms. */
+/** For this long after the start, code is loaded and compiled, ms. */
 const warmUpMs = 60_000;
 /** Work put off until the process is idle, whenever that is (`src/cli/start.ts`). */
 const putOff: ReadonlySet<string> = new Set(['collection at rest', 'compile cache']);

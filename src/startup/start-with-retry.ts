@@ -79,7 +79,6 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
     broken: broken.promise,
     started: started.promise,
     waiting: () => blocker && waitingText(blocker),
-    rehearse: async () => gateway?.rehearse(),
     apply: (config) => {
       latest = config;
       gateway?.apply(config);

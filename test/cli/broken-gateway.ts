@@ -24,7 +24,6 @@ process.exitCode = await runStart({
       ...{ started: Promise.resolve(), settled, broken: Promise.resolve() },
       channels: () => [],
       waiting: () => undefined,
-      rehearse: async () => undefined,
       apply: () => undefined,
       stop: async () => {
         if (how === 'never') return new Promise(() => undefined);
