@@ -15,7 +15,7 @@ import { anExampleNetwork } from './example/example-setup.ts';
 const times = { patienceMs: 600, watchMs: 20_000 };
 
 describe('a broken adapter', () => {
-  it.each(brokenAdapters)('is noticed: $name', async ({ receive, breakage, caughtBy }) => {
+  it.each(brokenAdapters)('notices the broken adapter: $name', async ({ receive, breakage, caughtBy }) => {
     expect(caughtBy).not.toEqual([]);
     for (const name of caughtBy) {
       const check = channelChecks.find((known) => known.name === name);
@@ -25,7 +25,7 @@ describe('a broken adapter', () => {
     }
   });
 
-  it('exists for every rule of the contract', () => {
+  it('has a broken adapter for every rule of the contract', () => {
     const broken = new Set(brokenAdapters.flatMap(({ caughtBy }) => caughtBy));
     expect(channelChecks.map(({ name }) => name).filter((name) => !broken.has(name))).toEqual([]);
   });

@@ -32,7 +32,7 @@ export function clientContract(name: string, { capabilities, route, host: open }
     };
   });
 
-  it(`${name} says again what became of a frame whose acknowledgement was lost`, async () => {
+  it(`${name} repeats the outcome of a frame whose acknowledgement was lost`, async () => {
     const session = createSessionDouble();
     session.decide = () => ({ kind: 'command', command: 'status' });
     const host = await open(session.timeline);

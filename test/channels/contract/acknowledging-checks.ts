@@ -8,7 +8,7 @@ function needsMemory({ harness, only }: Trial): void {
 }
 
 export const acknowledgingChecks = checksOf('acknowledging', {
-  'acknowledges nothing before the intake has stored it': async (trial) => {
+  'acknowledges an event only after intake has stored it': async (trial) => {
     const { harness, intake } = trial;
     const unacknowledged = trial.need(harness.unacknowledged);
     await trial.begin();
@@ -21,7 +21,7 @@ export const acknowledgingChecks = checksOf('acknowledging', {
     await trial.until(() => unacknowledged() === 0, 'what is stored is acknowledged');
   },
 
-  'hands over again what the store could not take': async (trial) => {
+  'hands an event over again that the store could not take': async (trial) => {
     const { harness, intake } = trial;
     await trial.begin();
     intake.failNext('store_unavailable', 2);
@@ -31,7 +31,7 @@ export const acknowledgingChecks = checksOf('acknowledging', {
     expect(intake.attempts).toBeGreaterThanOrEqual(3);
   },
 
-  'leaves what was not stored to the next process': async (trial) => {
+  'leaves an event that was not stored to the next process': async (trial) => {
     const { harness, intake } = trial;
     needsMemory(trial);
     await trial.begin();
@@ -58,7 +58,7 @@ export const acknowledgingChecks = checksOf('acknowledging', {
     expect(trial.intake.texts).toEqual(['before', 'between', 'after']);
   },
 
-  'stops receiving when another process has the account': async (trial) => {
+  'stops receiving when another process owns the account': async (trial) => {
     const { harness, intake } = trial;
     const unacknowledged = trial.need(harness.unacknowledged);
     await trial.begin();
@@ -73,8 +73,8 @@ export const acknowledgingChecks = checksOf('acknowledging', {
   },
 });
 
-export const gapChecks = checksOf('what is missed', {
-  'says that events are gone, with a reason': async (trial) => {
+export const gapChecks = checksOf('missed messages', {
+  'reports lost events with a reason': async (trial) => {
     const { intake } = trial;
     const loseEvents = trial.need(trial.harness.losesEvents);
     await trial.begin();
@@ -87,7 +87,7 @@ export const gapChecks = checksOf('what is missed', {
     await trial.untilTexts(2);
   },
 
-  'fetches what was written while the connection was interrupted': async (trial) => {
+  'fetches messages that were written while the connection was interrupted': async (trial) => {
     const { harness } = trial;
     const history = trial.need(harness.history);
     await trial.begin();
@@ -101,7 +101,7 @@ export const gapChecks = checksOf('what is missed', {
     expect(trial.intake.texts).toEqual(['heard', 'unheard', 'unheard too']);
   },
 
-  'holds back what is new until what was missed is stored': async (trial) => {
+  'stores missed messages before new ones': async (trial) => {
     const { harness } = trial;
     const history = trial.need(harness.history);
     await trial.begin();
@@ -117,7 +117,7 @@ export const gapChecks = checksOf('what is missed', {
     expect(trial.intake.texts).toEqual(['known', 'missed', 'new']);
   },
 
-  'moves an anchor over nothing that is not stored': async (trial) => {
+  'moves an anchor only over messages that are stored': async (trial) => {
     const { harness, intake } = trial;
     trial.need(harness.history);
     await trial.begin();
@@ -135,7 +135,7 @@ export const gapChecks = checksOf('what is missed', {
     expect(trial.intake.texts).toEqual(['known', 'not stored']);
   },
 
-  'says where it cannot fetch what was missed, and goes on': async (trial) => {
+  'reports a conversation whose missed messages cannot be fetched, and continues': async (trial) => {
     const { harness } = trial;
     const history = trial.need(harness.history);
     await trial.begin();
@@ -165,7 +165,7 @@ export const webhookChecks = checksOf('webhook', {
     expect(intake.texts).toEqual(['from the platform']);
   },
 
-  'loses nothing that it said it has taken': async (trial) => {
+  'loses no message that the webhook accepted': async (trial) => {
     const { harness, intake } = trial;
     const webhook = trial.need(harness.webhook);
     await trial.begin();

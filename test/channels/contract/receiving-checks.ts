@@ -3,7 +3,7 @@ import { isSameRoute } from '#contracts/route.ts';
 import { checksOf } from './check.ts';
 
 export const receivingChecks = checksOf('receiving', {
-  'hands over what a person wrote with the route its answer must take': async (trial) => {
+  "hands over a person's message with the route of its answer": async (trial) => {
     const { harness } = trial;
     await trial.begin();
     await harness.personSays('hello there');
@@ -24,7 +24,7 @@ export const receivingChecks = checksOf('receiving', {
     expect(isSameRoute(envelope.route, route)).toBe(true);
   },
 
-  'tells what was typed, and worded anew, by its sender': async (trial) => {
+  'marks messages and edits that their sender typed as typed': async (trial) => {
     const { personSays, personEdits } = trial.harness;
     await trial.begin();
     await personSays('my own words');
@@ -34,7 +34,7 @@ export const receivingChecks = checksOf('receiving', {
     expect((await trial.first('edit')).event.provenance).toBe('typed');
   },
 
-  'tells what was forwarded from what its sender typed': async (trial) => {
+  'does not mark a forwarded text as typed': async (trial) => {
     const forward = trial.need(trial.harness.personForwards);
     await trial.begin();
     await forward('/stop all');
@@ -51,7 +51,7 @@ export const receivingChecks = checksOf('receiving', {
     expect(trial.intake.texts).toEqual(['one', 'two', 'three', 'four']);
   },
 
-  'gives two equal texts two event keys': async (trial) => {
+  'gives two equal texts different event keys': async (trial) => {
     await trial.begin();
     await trial.harness.personSays('again');
     await trial.harness.personSays('again');
@@ -80,7 +80,7 @@ export const receivingChecks = checksOf('receiving', {
     expect(foreign.map(({ event }) => event.text)).toEqual(['a person']);
   },
 
-  'lets an unreadable event pass and goes on': async (trial) => {
+  'keeps an unreadable event raw and continues': async (trial) => {
     const { intake } = trial;
     const sendMalformed = trial.need(trial.harness.sendsMalformed);
     await trial.begin();
@@ -92,7 +92,7 @@ export const receivingChecks = checksOf('receiving', {
     expect(intake.unreadable[0]?.problem).not.toBe('');
   },
 
-  'says that receiving is interrupted, and that it is well again': async (trial) => {
+  'reports that receiving is interrupted, and that it works again': async (trial) => {
     const { intake } = trial;
     const goAway = trial.need(trial.harness.receivingAway);
     await trial.begin();
@@ -107,7 +107,7 @@ export const receivingChecks = checksOf('receiving', {
 });
 
 export const changeChecks = checksOf('edits, deletes and reactions', {
-  'hands over each edit with its whole text and a key of its own': async (trial) => {
+  'hands over each edit with its whole text under its own key': async (trial) => {
     const edit = trial.need(trial.harness.personEdits);
     await trial.begin();
     await trial.harness.personSays('the frist');
@@ -133,7 +133,7 @@ export const changeChecks = checksOf('edits, deletes and reactions', {
     expect(after.sender.isSelf).toBe(false);
   },
 
-  'hands over a delete with the message it took away': async (trial) => {
+  "hands over a deletion with the deleted message's id": async (trial) => {
     const remove = trial.need(trial.harness.personDeletes);
     await trial.begin();
     await trial.harness.personSays('never mind');
@@ -144,7 +144,7 @@ export const changeChecks = checksOf('edits, deletes and reactions', {
     expect(isSameRoute(removal.route, route)).toBe(true);
   },
 
-  'hands over a reaction and its taking back under two keys': async (trial) => {
+  'hands over a reaction and its removal under different keys': async (trial) => {
     const react = trial.need(trial.harness.personReacts);
     await trial.begin();
     await trial.harness.personSays('well said');

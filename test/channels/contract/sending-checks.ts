@@ -24,25 +24,25 @@ function inConversation(rules: Readonly<Record<string, ContractCheck['run']>>): 
 }
 
 const textChecks = inConversation({
-  'returns the ids of what stands there': async (trial) => {
+  'returns the ids of the messages that it sent': async (trial) => {
     const receipt = trial.receiptOf(await trial.sendText('an answer'));
     expect(await trial.harness.standing()).toMatchObject([{ messageId: receipt, text: 'an answer' }]);
   },
 
-  'sends a text that fills the limit whole': async (trial) => {
+  'sends a text that fills the limit in full': async (trial) => {
     const { maxLength } = trial.harness.capabilities.text;
     const text = `${'limit '.repeat(maxLength / 6 + 1).slice(0, maxLength - 1)}!`;
     trial.receiptOf(await trial.sendText(text));
     expect(await trial.standingTexts()).toEqual([text]);
   },
 
-  'sends nothing of a text beyond the limit': async (trial) => {
+  'sends no part of a text that exceeds the limit': async (trial) => {
     const result = await trial.sendText('x'.repeat(trial.harness.capabilities.text.maxLength + 1));
     expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
     expect(await trial.harness.standing()).toEqual([]);
   },
 
-  'shows formatting over the characters it was asked for': async (trial) => {
+  'formats exactly the given characters': async (trial) => {
     const text = 'Grüße 👋🏽 bold and code';
     const at = (part: string) => ({ start: text.indexOf(part), length: part.length });
     const spans = [
@@ -55,13 +55,13 @@ const textChecks = inConversation({
     expect(shown?.spans).toEqual(spans);
   },
 
-  'shows markup characters of the text as they are': async (trial) => {
+  'shows markup characters of the text literally': async (trial) => {
     const text = '*not bold* _nor this_ <b>nor</b> `that` [a](b) \\ & ~';
     trial.receiptOf(await trial.sendText(text));
     expect(await trial.harness.standing()).toMatchObject([{ text, spans: [] }]);
   },
 
-  'shows which message a text answers': async (trial) => {
+  'quotes the message that a text answers': async (trial) => {
     trial.only(trial.harness.capabilities.canQuote);
     const { messageId: replyTo } = (await trial.first('message')).event;
     const own = trial.receiptOf(await trial.sendText('unquoted'));
@@ -75,7 +75,7 @@ const textChecks = inConversation({
     ]);
   },
 
-  'recognises a send that is repeated under its key': async (trial) => {
+  'recognizes a send that is repeated under its key': async (trial) => {
     trial.only(trial.harness.capabilities.repeatSafeMs > 0);
     const receipt = trial.receiptOf(await trial.sendText('only once'));
     expect(trial.receiptOf(await trial.sendText('only once'))).toBe(receipt);
@@ -84,7 +84,7 @@ const textChecks = inConversation({
 });
 
 const changeOwnChecks = inConversation({
-  'edits what it sent, and edits it again to the same': async (trial) => {
+  'edits a message that it sent, and accepts the same edit again': async (trial) => {
     const messageId = trial.receiptOf(await trial.sendText('first'));
     const edit = { kind: 'edit', messageId, text: { text: 'second', spans: [] } } as const;
     expect((await trial.send(edit)).kind).toBe('sent');
@@ -92,14 +92,14 @@ const changeOwnChecks = inConversation({
     expect(await trial.harness.standing()).toMatchObject([{ messageId, text: 'second' }]);
   },
 
-  'deletes what it sent, and deletes it again': async (trial) => {
+  'deletes a message that it sent, and accepts the same deletion again': async (trial) => {
     const messageId = trial.receiptOf(await trial.sendText('gone soon'));
     expect((await trial.send({ kind: 'delete', messageId })).kind).toBe('sent');
     expect((await trial.send({ kind: 'delete', messageId })).kind).toBe('sent');
     expect(await trial.harness.standing()).toEqual([]);
   },
 
-  'puts a reaction on what a person wrote': async (trial) => {
+  "puts a reaction on a person's message": async (trial) => {
     trial.only(trial.harness.capabilities.canReact);
     const { messageId } = (await trial.first('message')).event;
     const reaction = { kind: 'reaction', messageId, emoji: '👍' } as const;
@@ -112,7 +112,7 @@ const changeOwnChecks = inConversation({
 });
 
 const mediaChecks = inConversation({
-  'sends a file as it is, under its name and with its caption': async (trial) => {
+  'sends a file unchanged, with its name and caption': async (trial) => {
     const { media } = trial.harness.capabilities;
     trial.only(media !== undefined);
     await using file = await aFile('the bytes');
@@ -125,7 +125,7 @@ const mediaChecks = inConversation({
     ]);
   },
 
-  'sends nothing of a file beyond the limit, or of one that is gone': async (trial) => {
+  'sends no file that exceeds the limit or is gone': async (trial) => {
     const { media } = trial.harness.capabilities;
     trial.only(media !== undefined);
     await using file = await aFile('');
@@ -146,13 +146,13 @@ async function aFile(text: string): Promise<AsyncDisposable & { readonly path: s
 }
 
 const failureChecks = inConversation({
-  'says how long to wait when there is a rate limit': async (trial) => {
+  'says how long a rate limit asks to wait': async (trial) => {
     faultOf(trial, 'rateLimited')(7000);
     expect(await trial.sendText('soon')).toMatchObject({ kind: 'retry', afterMs: 7000 });
     expect(await trial.harness.standing()).toEqual([]);
   },
 
-  'says when the conversation cannot be reached': async (trial) => {
+  'reports a conversation that cannot be reached': async (trial) => {
     faultOf(trial, 'unreachable')();
     expect(await trial.sendText('hello?')).toMatchObject({
       kind: 'failed',
@@ -160,18 +160,18 @@ const failureChecks = inConversation({
     });
   },
 
-  'says when the markup was not understood': async (trial) => {
+  'reports markup that the platform does not understand': async (trial) => {
     faultOf(trial, 'unreadableMarkup')();
     expect(await trial.sendText('odd')).toMatchObject({ kind: 'failed', failure: { kind: 'markup' } });
   },
 
-  'calls a send whose answer was lost unknown and does not repeat it': async (trial) => {
+  'reports a send whose answer was lost as unknown and does not repeat it': async (trial) => {
     faultOf(trial, 'answerLost')();
     expect((await trial.sendText('once')).kind).toBe('unknown');
     expect(await trial.standingTexts()).toEqual(['once']);
   },
 
-  'calls a send that was aborted in flight unknown': async (trial) => {
+  'reports a send that was aborted in flight as unknown': async (trial) => {
     const taken = faultOf(trial, 'answerHangs')();
     const aborting = new AbortController();
     const result = trial.sendText('on its way', aborting.signal);
@@ -180,7 +180,7 @@ const failureChecks = inConversation({
     expect((await result).kind).toBe('unknown');
   },
 
-  'asks to try again when nothing was there to take the message': async (trial) => {
+  'asks for a retry if nothing listens': async (trial) => {
     const comeBack = await faultOf(trial, 'away')();
     await flushEventLoop();
     expect((await trial.sendText('later')).kind).toBe('retry');

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { checksOf } from './check.ts';
 
 export const stoppingChecks = checksOf('stopping', {
-  'hands over nothing after stop, which may be called twice': async (trial) => {
+  'hands over nothing after stop, which can be called twice': async (trial) => {
     const { harness, intake } = trial;
     await trial.begin();
     await harness.personSays('heard');
@@ -15,7 +15,7 @@ export const stoppingChecks = checksOf('stopping', {
     await trial.staysTrue(() => intake.attempts === attempts);
   },
 
-  'ends what a start begins that is told to stop before it is over': async (trial) => {
+  'ends a start that is told to stop before it is complete': async (trial) => {
     const { harness, adapter, intake } = trial;
     await adapter.identify(trial.signal);
     for (const turns of [0, 1, 3, 9]) {
@@ -31,11 +31,11 @@ export const stoppingChecks = checksOf('stopping', {
     await intake.waitFor(() => intake.texts.includes('heard'));
   },
 
-  'may be stopped before it was started': async ({ adapter }) => {
+  'can be stopped before it was started': async ({ adapter }) => {
     await expect(adapter.stop()).resolves.toBeUndefined();
   },
 
-  'receives again when it is started again': async (trial) => {
+  'receives again after a second start': async (trial) => {
     const { harness, intake } = trial;
     await trial.begin();
     await harness.personSays('first');
@@ -47,7 +47,7 @@ export const stoppingChecks = checksOf('stopping', {
     expect(intake.texts).toEqual(['first', 'second']);
   },
 
-  'goes on sending after it stopped receiving': async (trial) => {
+  'keeps sending after it stopped receiving': async (trial) => {
     await trial.begin();
     await trial.harness.personSays('hi');
     await trial.untilTexts(1);

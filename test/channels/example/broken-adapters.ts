@@ -108,24 +108,24 @@ const handingOver: readonly BrokenAdapter[] = [
       },
     })),
     caughtBy: [
-      'acknowledges nothing before the intake has stored it',
-      'leaves what was not stored to the next process',
+      'acknowledges an event only after intake has stored it',
+      'leaves an event that was not stored to the next process',
     ],
   },
   {
     name: 'drops an event when the store fails',
     receive: 'pull',
     breakage: intakeWith((intake) => ({ accept: (batch) => intake.accept(batch).catch(() => []) })),
-    caughtBy: ['hands over again what the store could not take'],
+    caughtBy: ['hands an event over again that the store could not take'],
   },
   {
     name: 'drops a live event when the store fails',
     receive: 'push',
     breakage: intakeWith((intake) => ({ accept: (batch) => intake.accept(batch).catch(() => []) })),
-    caughtBy: ['moves an anchor over nothing that is not stored'],
+    caughtBy: ['moves an anchor only over messages that are stored'],
   },
   {
-    name: 'goes on after another process took the account over',
+    name: 'keeps receiving after another process took the account',
     receive: 'pull',
     breakage: intakeWith((intake) => ({
       accept: (batch) =>
@@ -133,16 +133,16 @@ const handingOver: readonly BrokenAdapter[] = [
           throw hasCode(error, 'stale_epoch') ? new ParleyError('store_unavailable', 'again') : error;
         }),
     })),
-    caughtBy: ['stops receiving when another process has the account'],
+    caughtBy: ['stops receiving when another process owns the account'],
   },
   {
-    name: 'hands events over in no order',
+    name: 'hands events over in any order',
     receive: 'push',
     breakage: intakeWith((intake) => handsOverLate(intake, 'one')),
     caughtBy: ['keeps the order in which people wrote'],
   },
   {
-    name: 'is stopped by an unreadable event',
+    name: 'stops at an unreadable event',
     receive: 'pull',
     breakage: intakeWith((intake) => ({
       accept: async (batch) => {
@@ -150,13 +150,13 @@ const handingOver: readonly BrokenAdapter[] = [
         return intake.accept(batch);
       },
     })),
-    caughtBy: ['lets an unreadable event pass and goes on'],
+    caughtBy: ['keeps an unreadable event raw and continues'],
   },
   {
-    name: 'drops an unreadable event without a word',
+    name: 'drops an unreadable event silently',
     receive: 'push',
     breakage: batchesWith((batch) => ({ ...batch, unreadable: [] })),
-    caughtBy: ['lets an unreadable event pass and goes on'],
+    caughtBy: ['keeps an unreadable event raw and continues'],
   },
   {
     name: 'keeps its anchors in memory',
@@ -165,71 +165,71 @@ const handingOver: readonly BrokenAdapter[] = [
     caughtBy: ['misses nothing that was written between two processes'],
   },
   {
-    name: 'does not fetch what a broken connection missed',
+    name: 'does not fetch what an interrupted connection missed',
     receive: 'push',
     breakage: intakeWith((intake) => ({
       accept: async (batch) => (saying(batch, 'unheard') ? [] : intake.accept(batch)),
     })),
-    caughtBy: ['fetches what was written while the connection was interrupted'],
+    caughtBy: ['fetches messages that were written while the connection was interrupted'],
   },
   {
-    name: 'hands over what is new before what it missed',
+    name: 'hands over new messages before missed ones',
     receive: 'push',
     breakage: intakeWith((intake) => handsOverLate(intake, 'missed')),
-    caughtBy: ['holds back what is new until what was missed is stored'],
+    caughtBy: ['stores missed messages before new ones'],
   },
   {
-    name: 'keeps its troubles to itself',
+    name: 'does not report problems',
     receive: 'pull',
     breakage: intakeWith(() => ({ trouble: () => undefined })),
-    caughtBy: ['says that receiving is interrupted, and that it is well again'],
+    caughtBy: ['reports that receiving is interrupted, and that it works again'],
   },
   {
-    name: 'never says that the trouble is over',
+    name: 'never reports the end of a problem',
     receive: 'push',
     breakage: intakeWith((intake) => ({ trouble: (problem) => problem && intake.trouble(problem) })),
-    caughtBy: ['says that receiving is interrupted, and that it is well again'],
+    caughtBy: ['reports that receiving is interrupted, and that it works again'],
   },
   {
-    name: 'keeps its gaps to itself',
+    name: 'does not report gaps',
     receive: 'push',
     breakage: intakeWith(() => ({ gap: () => undefined })),
     caughtBy: [
-      'says that events are gone, with a reason',
-      'says where it cannot fetch what was missed, and goes on',
+      'reports lost events with a reason',
+      'reports a conversation whose missed messages cannot be fetched, and continues',
     ],
   },
 ];
 
 const mapping: readonly BrokenAdapter[] = [
   {
-    name: 'lets its own messages pass',
+    name: 'does not mark its own messages',
     receive: 'pull',
     breakage: eventsWith((one) => ({ ...one, sender: { ...one.sender, isSelf: false } })),
     caughtBy: ["marks the bot's own messages as its own"],
   },
   {
-    name: 'makes event keys by the moment of arrival',
+    name: 'derives event keys from the time of receipt',
     receive: 'pull',
     breakage: eventsWith((one) => ({ ...one, eventKey: eventKey(crypto.randomUUID()) })),
     caughtBy: ['gives a redelivered event the same key'],
   },
   {
-    name: 'makes event keys of the text',
+    name: 'derives event keys from the text',
     receive: 'push',
     breakage: eventsWith((one) => ({ ...one, eventKey: eventKey(`${one.event.kind}:${textOf(one)}`) })),
-    caughtBy: ['gives two equal texts two event keys'],
+    caughtBy: ['gives two equal texts different event keys'],
   },
   {
-    name: 'makes event keys without the version',
+    name: 'derives event keys without the version',
     receive: 'pull',
     breakage: eventsWith((one) => {
       const { event } = one;
       return 'messageId' in event ? { ...one, eventKey: eventKey(event.messageId) } : one;
     }),
     caughtBy: [
-      'hands over each edit with its whole text and a key of its own',
-      'hands over a reaction and its taking back under two keys',
+      'hands over each edit with its whole text under its own key',
+      'hands over a reaction and its removal under different keys',
     ],
   },
   {
@@ -241,26 +241,26 @@ const mapping: readonly BrokenAdapter[] = [
       const rest = { attachments: [], mentionsBot: false, repliesToBot: false };
       return { ...one, event: { ...rest, ...event, kind: 'message' } };
     }),
-    caughtBy: ['hands over each edit with its whole text and a key of its own'],
+    caughtBy: ['hands over each edit with its whole text under its own key'],
   },
   {
-    name: 'takes a forwarded text for one that its sender typed',
+    name: 'marks a forwarded text as typed',
     receive: 'pull',
     breakage: eventsWith((one) =>
       one.event.kind === 'message' ? { ...one, event: { ...one.event, provenance: 'typed' } } : one,
     ),
-    caughtBy: ['tells what was forwarded from what its sender typed'],
+    caughtBy: ['does not mark a forwarded text as typed'],
   },
   {
-    name: 'takes what was typed for a forward',
+    name: 'does not mark a typed text as typed',
     receive: 'push',
     breakage: eventsWith((one) =>
       one.event.kind === 'message' ? { ...one, event: { ...one.event, provenance: 'unknown' } } : one,
     ),
-    caughtBy: ['tells what was typed, and worded anew, by its sender'],
+    caughtBy: ['marks messages and edits that their sender typed as typed'],
   },
   {
-    name: 'gives an edit to nobody',
+    name: 'reports an edit without its sender',
     receive: 'pull',
     breakage: eventsWith((one) =>
       one.event.kind === 'edit' ? { ...one, sender: { ...one.sender, id: '' as typeof one.sender.id } } : one,
@@ -268,24 +268,24 @@ const mapping: readonly BrokenAdapter[] = [
     caughtBy: ['gives an edit the route and the sender of its message'],
   },
   {
-    name: 'names the event that deleted instead of the message',
+    name: 'names the deleting event instead of the deleted message',
     receive: 'pull',
     breakage: eventsWith((one) =>
       one.event.kind === 'delete' ? { ...one, event: { ...one.event, messageId: messageId('99') } } : one,
     ),
-    caughtBy: ['hands over a delete with the message it took away'],
+    caughtBy: ["hands over a deletion with the deleted message's id"],
   },
   {
-    name: 'answers to the person instead of the conversation',
+    name: 'replies to the person instead of the conversation',
     receive: 'pull',
     breakage: eventsWith((one) => ({ ...one, route: routeOf(one.route.account, one.sender.id) })),
-    caughtBy: ['hands over what a person wrote with the route its answer must take'],
+    caughtBy: ["hands over a person's message with the route of its answer"],
   },
   {
     name: 'takes people for bots',
     receive: 'hook',
     breakage: eventsWith((one) => ({ ...one, sender: { ...one.sender, isBot: true } })),
-    caughtBy: ['hands over what a person wrote with the route its answer must take'],
+    caughtBy: ["hands over a person's message with the route of its answer"],
   },
   {
     name: 'forgets the thread',
@@ -305,10 +305,10 @@ const living: readonly BrokenAdapter[] = [
         return { id: accountId(name), name };
       },
     })),
-    caughtBy: ['finds out the account by its stable id'],
+    caughtBy: ['identifies the account by its stable id'],
   },
   {
-    name: 'takes refused credentials for an outage',
+    name: 'reports refused credentials as an outage',
     receive: 'pull',
     breakage: adapterWith((sound) => ({
       identify: (signal) =>
@@ -316,22 +316,22 @@ const living: readonly BrokenAdapter[] = [
           throw new ParleyError('channel_unavailable', 'no luck', { cause });
         }),
     })),
-    caughtBy: ['says that the platform refused the credentials'],
+    caughtBy: ['reports refused credentials'],
   },
   {
-    name: 'says that it has started and hears nothing',
+    name: 'receives nothing after its start',
     receive: 'push',
     breakage: adapterWith(() => ({ start: async () => undefined })),
-    caughtBy: ['hands over what a person wrote with the route its answer must take'],
+    caughtBy: ["hands over a person's message with the route of its answer"],
   },
   {
-    name: 'goes on receiving after stop',
+    name: 'keeps receiving after stop',
     receive: 'pull',
     breakage: adapterWith(() => ({ stop: async () => undefined })),
-    caughtBy: ['hands over nothing after stop, which may be called twice'],
+    caughtBy: ['hands over nothing after stop, which can be called twice'],
   },
   {
-    name: 'begins to receive although it was stopped before its start was over',
+    name: 'starts to receive although it was stopped during its start',
     receive: 'pull',
     breakage: adapterWith((sound) => ({
       start: async (intake) => {
@@ -339,7 +339,7 @@ const living: readonly BrokenAdapter[] = [
         await sound.start(intake);
       },
     })),
-    caughtBy: ['ends what a start begins that is told to stop before it is over'],
+    caughtBy: ['ends a start that is told to stop before it is complete'],
   },
   {
     name: 'cannot be stopped before it was started',
@@ -349,7 +349,7 @@ const living: readonly BrokenAdapter[] = [
         throw new ParleyError('internal', 'not started');
       },
     })),
-    caughtBy: ['may be stopped before it was started'],
+    caughtBy: ['can be stopped before it was started'],
   },
   {
     name: 'can be started once only',
@@ -363,7 +363,7 @@ const living: readonly BrokenAdapter[] = [
         },
       };
     }),
-    caughtBy: ['receives again when it is started again'],
+    caughtBy: ['receives again after a second start'],
   },
   {
     name: 'stops sending when it stops receiving',
@@ -379,7 +379,7 @@ const living: readonly BrokenAdapter[] = [
           isStopped ? { kind: 'retry', afterMs: 0, reason: 'stopped' } : sound.send(outbound, signal),
       };
     }),
-    caughtBy: ['goes on sending after it stopped receiving'],
+    caughtBy: ['keeps sending after it stopped receiving'],
   },
 ];
 
@@ -402,31 +402,31 @@ const called: readonly BrokenAdapter[] = [
     caughtBy: ['refuses a caller that does not know the secret'],
   },
   {
-    name: 'says that it has taken what it has not stored',
+    name: 'acknowledges a message that it has not stored',
     receive: 'hook',
     breakage: intakeWith((intake) => ({ accept: (batch) => intake.accept(batch).catch(() => []) })),
-    caughtBy: ['loses nothing that it said it has taken'],
+    caughtBy: ['loses no message that the webhook accepted'],
   },
   {
-    name: 'says that it has taken what came while it was stopped',
+    name: 'acknowledges a message that arrives after its stop',
     receive: 'hook',
     breakage: hookRoutes((handle) => async (request) => {
       const answer = await handle(request);
       return answer.status === 503 ? { status: 200 } : answer;
     }),
-    caughtBy: ['loses nothing that it said it has taken'],
+    caughtBy: ['loses no message that the webhook accepted'],
   },
 ];
 
 const sending: readonly BrokenAdapter[] = [
   {
-    name: 'calls a dropped connection sent',
+    name: 'reports a send over a dropped connection as sent',
     receive: 'pull',
     breakage: resultsWith((result) => (result.kind === 'unknown' ? { kind: 'sent', receipts: [] } : result)),
-    caughtBy: ['calls a send whose answer was lost unknown and does not repeat it'],
+    caughtBy: ['reports a send whose answer was lost as unknown and does not repeat it'],
   },
   {
-    name: 'repeats blindly',
+    name: 'repeats a send whose outcome is unknown',
     receive: 'pull',
     breakage: adapterWith((sound) => ({
       send: async (outbound, signal) => {
@@ -434,15 +434,15 @@ const sending: readonly BrokenAdapter[] = [
         return result.kind === 'unknown' ? sound.send(outbound, signal) : result;
       },
     })),
-    caughtBy: ['calls a send whose answer was lost unknown and does not repeat it'],
+    caughtBy: ['reports a send whose answer was lost as unknown and does not repeat it'],
   },
   {
-    name: 'takes an aborted send for one that may be repeated',
+    name: 'reports an aborted send as one to repeat',
     receive: 'pull',
     breakage: resultsWith((result) =>
       result.kind === 'unknown' ? { kind: 'retry', afterMs: 0, reason: 'aborted' } : result,
     ),
-    caughtBy: ['calls a send that was aborted in flight unknown'],
+    caughtBy: ['reports a send that was aborted in flight as unknown'],
   },
   {
     name: 'throws for expected failures',
@@ -452,36 +452,36 @@ const sending: readonly BrokenAdapter[] = [
       return result;
     }),
     caughtBy: [
-      'says when the conversation cannot be reached',
-      'says when the markup was not understood',
-      'sends nothing of a text beyond the limit',
+      'reports a conversation that cannot be reached',
+      'reports markup that the platform does not understand',
+      'sends no part of a text that exceeds the limit',
     ],
   },
   {
     name: 'does not say how long to wait',
     receive: 'pull',
     breakage: resultsWith((result) => (result.kind === 'retry' ? { ...result, afterMs: 0 } : result)),
-    caughtBy: ['says how long to wait when there is a rate limit'],
+    caughtBy: ['says how long a rate limit asks to wait'],
   },
   {
-    name: 'gives up when nothing listens',
+    name: 'gives up if nothing listens',
     receive: 'pull',
     breakage: resultsWith((result) =>
       result.kind === 'retry' ? { kind: 'failed', failure: { kind: 'rejected' }, reason: 'away' } : result,
     ),
-    caughtBy: ['asks to try again when nothing was there to take the message'],
+    caughtBy: ['asks for a retry if nothing listens'],
   },
   {
     name: 'cuts a text at the limit',
     receive: 'pull',
     breakage: textsWith((text) => text.slice(0, 499)),
-    caughtBy: ['sends a text that fills the limit whole', 'sends nothing of a text beyond the limit'],
+    caughtBy: ['sends a text that fills the limit in full', 'sends no part of a text that exceeds the limit'],
   },
   {
     name: 'reads markup into the text',
     receive: 'pull',
     breakage: textsWith((text) => text.replaceAll(/[*_]/g, '')),
-    caughtBy: ['shows markup characters of the text as they are'],
+    caughtBy: ['shows markup characters of the text literally'],
   },
   {
     name: 'counts characters instead of UTF-16 units',
@@ -493,28 +493,28 @@ const sending: readonly BrokenAdapter[] = [
       const moved = spans.map((span) => ({ ...span, start: [...text.slice(0, span.start)].length }));
       return { ...outbound, content: { kind: 'text', text: { text, spans: moved } } };
     }),
-    caughtBy: ['shows formatting over the characters it was asked for'],
+    caughtBy: ['formats exactly the given characters'],
   },
   {
-    name: 'quotes nothing',
+    name: 'does not quote',
     receive: 'pull',
     breakage: sendsWith(({ route: { replyTo: _, ...route }, ...outbound }) => ({ ...outbound, route })),
-    caughtBy: ['shows which message a text answers'],
+    caughtBy: ['quotes the message that a text answers'],
   },
   {
-    name: 'keeps no receipts',
+    name: 'returns no message ids',
     receive: 'pull',
     breakage: resultsWith((result) => (result.kind === 'sent' ? { kind: 'sent', receipts: [] } : result)),
-    caughtBy: ['returns the ids of what stands there'],
+    caughtBy: ['returns the ids of the messages that it sent'],
   },
   {
-    name: 'claims to recognise repeats',
+    name: 'claims to recognize repeated sends',
     receive: 'pull',
     breakage: { capabilities: { repeatSafeMs: 60_000 } },
-    caughtBy: ['recognises a send that is repeated under its key'],
+    caughtBy: ['recognizes a send that is repeated under its key'],
   },
   {
-    name: 'writes anew instead of editing',
+    name: 'sends another message instead of editing',
     receive: 'pull',
     breakage: sendsWith((outbound) => {
       const { content } = outbound;
@@ -522,7 +522,7 @@ const sending: readonly BrokenAdapter[] = [
         ? { ...outbound, content: { kind: 'text', text: content.text } }
         : outbound;
     }),
-    caughtBy: ['edits what it sent, and edits it again to the same'],
+    caughtBy: ['edits a message that it sent, and accepts the same edit again'],
   },
   {
     name: 'sends files without their captions',
@@ -533,7 +533,7 @@ const sending: readonly BrokenAdapter[] = [
       const { caption: _, ...bare } = content;
       return { ...outbound, content: bare };
     }),
-    caughtBy: ['sends a file as it is, under its name and with its caption'],
+    caughtBy: ['sends a file unchanged, with its name and caption'],
   },
   {
     name: 'sends a caption without its file',
@@ -543,20 +543,20 @@ const sending: readonly BrokenAdapter[] = [
       if (content.kind !== 'media') return outbound;
       return { ...outbound, content: { kind: 'text', text: content.caption ?? { text: '', spans: [] } } };
     }),
-    caughtBy: ['sends nothing of a file beyond the limit, or of one that is gone'],
+    caughtBy: ['sends no file that exceeds the limit or is gone'],
   },
   {
-    name: 'says an emoji instead of reacting with it',
+    name: 'sends an emoji as text instead of reacting with it',
     receive: 'pull',
     breakage: sendsWith((outbound) => {
       const { content } = outbound;
       if (content.kind !== 'reaction') return outbound;
       return { ...outbound, content: { kind: 'text', text: { text: content.emoji, spans: [] } } };
     }),
-    caughtBy: ['puts a reaction on what a person wrote'],
+    caughtBy: ["puts a reaction on a person's message"],
   },
   {
-    name: 'fails where its change stands already',
+    name: 'fails if its change is already in force',
     receive: 'pull',
     breakage: adapterWith((sound) => {
       const made = new Set<string>();
@@ -570,7 +570,10 @@ const sending: readonly BrokenAdapter[] = [
         },
       };
     }),
-    caughtBy: ['deletes what it sent, and deletes it again', 'puts a reaction on what a person wrote'],
+    caughtBy: [
+      'deletes a message that it sent, and accepts the same deletion again',
+      "puts a reaction on a person's message",
+    ],
   },
 ];
 

@@ -6,8 +6,8 @@ import { RecordingIntake } from '../recording-intake.ts';
 import { aReceivingStage, isAsked } from './receiving-stage.ts';
 import { patientClock } from './signal-setup.ts';
 
-describe('an account', () => {
-  it('that has another number by then is asked for anew within the hour, although its socket stands', async () => {
+describe('the account', () => {
+  it('notices a changed number within the hour, even if the socket stays connected', async () => {
     let now = Date.now();
     const clock: Clock = { ...hastyClock, now: () => now };
     const { server, ada, begin } = await aReceivingStage('socket');
@@ -27,7 +27,7 @@ describe('an account', () => {
     await again.waitFor(() => again.texts.includes('to the new number'));
   });
 
-  it('that has another number by then is asked for at its first message, which is kept for it', async () => {
+  it('notices a changed number at its first message, which is kept until then', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
@@ -44,7 +44,7 @@ describe('an account', () => {
 });
 
 describe('groups', () => {
-  it('whose change was not told are read again at the next message after an hour', async () => {
+  it('reads groups again at the next message after an hour, in case a change was lost', async () => {
     let now = Date.now();
     const { server, ada, begin } = await aReceivingStage('webhook');
     const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
@@ -73,7 +73,7 @@ describe('groups', () => {
     expect(looks()).toHaveLength(before + 1);
   });
 
-  it('tell the rank of who writes, and when the bot is put out and taken in again', async () => {
+  it("reads the sender's rank from groups, and when the bot leaves or joins one", async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const bob = server.world.addPerson({ name: 'Bob' });
     const team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
@@ -110,7 +110,7 @@ describe('groups', () => {
     ]);
   });
 
-  it('that nobody can read cost the others nothing', async () => {
+  it('reads all other groups if one is unreadable', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const odd = server.world.addGroup({ name: 'Odd', members: [ada, server.account] });
     Object.assign(odd, { name: 7 });
@@ -125,7 +125,7 @@ describe('groups', () => {
     }
   });
 
-  it('that the bot leaves and joins while the store is away are known when it is back, in this order', async () => {
+  it('reports groups that it left and joined while the store was unavailable, in order', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const { account } = server;
     const team = server.world.addGroup({ name: 'Team', members: [ada, account] });

@@ -56,14 +56,14 @@ afterEach(async () => {
 describe.each(['0.100', 'head'] as const)('sending to release %s', (release) => {
   beforeEach(() => begin({ release }));
 
-  it('puts a text into a direct conversation and into a group', async () => {
+  it('sends a text to a direct conversation and to a group', async () => {
     const receipts = [await receiptOf(text('to you')), await receiptOf(text('to all'), stage.routeTo(team))];
     const standing = [...server.botMessages(ada), ...server.botMessages(team)];
     expect(standing.map((one) => one.text)).toEqual(['to you', 'to all']);
     expect(receipts).toEqual(standing.map(({ timestamp }) => `${server.account.uuid}:${timestamp}`));
   });
 
-  it('shows styles and literal markers side by side', async () => {
+  it('sends styles and literal markers side by side', async () => {
     const value = '**2** * 3 = six, ~/home and ||';
     const spans = [
       { kind: 'bold', start: 12, length: 3 },
@@ -103,7 +103,7 @@ describe.each(['0.100', 'head'] as const)('sending to release %s', (release) => 
     expect(server.botMessages(server.account).map((one) => one.text)).toEqual(['noted']);
   });
 
-  it('says whom of a group it did not reach by being a success for the others', async () => {
+  it('counts a group message that missed one member as sent', async () => {
     const bob = server.world.addPerson({ name: 'Bob' });
     team.members.push(bob);
     server.fault({ kind: 'partial', failed: { [bob.uuid]: 'NETWORK_FAILURE' } }, onSend);
@@ -111,10 +111,10 @@ describe.each(['0.100', 'head'] as const)('sending to release %s', (release) => 
   });
 });
 
-describe('a send that goes wrong', () => {
+describe('failed sends', () => {
   beforeEach(() => begin());
 
-  it('with a challenge waits, says which captcha to solve, and is well again after the next success', async () => {
+  it('reports which captcha to solve after a challenge, and recovers with the next success', async () => {
     const intake = new RecordingIntake();
     await adapter.start(intake);
     server.fault({ kind: 'rate-limit', tokens: ['token-1'] }, onSend);
@@ -126,13 +126,13 @@ describe('a send that goes wrong', () => {
     expect(intake.troubles.at(-1)).toBeUndefined();
   });
 
-  it('with a limit and no challenge is unknown, because it may have been delivered', async () => {
+  it('reports a rate-limited send without a challenge as unknown, because it may have arrived', async () => {
     server.fault({ kind: 'rate-limit', tokens: [''], isDelivered: true }, onSend);
     expect((await send(text('x'))).kind).toBe('unknown');
     expect(server.botMessages(ada)).toHaveLength(1);
   });
 
-  it('without any answer is unknown after our own time, and changes are made again', async () => {
+  it('reports a send without an answer as unknown, and repeats a change', async () => {
     adapter = stage.newAdapter({ config: { callTimeoutMs: 1000 } });
     await adapter.identify(forever);
     server.fault({ kind: 'hang', isApplied: true }, onSend);
@@ -144,12 +144,12 @@ describe('a send that goes wrong', () => {
     expect(server.botMessages(ada).map((one) => one.text)).toEqual(['once']);
   });
 
-  it('because a proxy stands in between is unknown', async () => {
+  it('reports a send that a proxy answered as unknown', async () => {
     server.fault({ kind: 'page', status: 502 }, onSend);
     expect((await send(text('x'))).kind).toBe('unknown');
   });
 
-  it('because signal-cli itself is gone is tried again without end', async () => {
+  it('keeps retrying while signal-cli is down', async () => {
     server.fault(
       { kind: 'refuse', status: 400, error: 'write tcp 127.0.0.1:6001: use of closed network connection' },
       onSend,
@@ -158,31 +158,34 @@ describe('a send that goes wrong', () => {
   });
 });
 
-describe('files that are sent', () => {
+describe('outgoing files', () => {
   let folder: string;
   beforeEach(async () => {
     await begin();
     folder = aFolder();
   });
 
-  it.each([1, 70_001, 2_000_000])('of %i bytes arrive byte for byte, with name and caption', async (size) => {
-    const bytes = Buffer.from(Array.from({ length: size }, (_, index) => (index * 7) % 251));
-    const path = join(folder, 'a.bin');
-    await writeFile(path, bytes);
-    const caption = { text: 'look *here*', spans: [{ kind: 'bold', start: 0, length: 4 }] } as const;
-    const name = 'ö "x"; .pdf';
-    await receiptOf({ kind: 'media', path, mimeType: 'application/pdf', name, caption });
-    const [shown] = server.botMessages(ada);
-    const [file] = shown?.attachments ?? [];
-    expect([shown?.text, file?.contentType, file?.fileName]).toEqual([
-      'look *here*',
-      'application/pdf',
-      'ö _x__ .pdf',
-    ]);
-    expect(Buffer.from(file?.bytes ?? []).equals(bytes)).toBe(true);
-  });
+  it.each([1, 70_001, 2_000_000])(
+    'sends a file of %i bytes byte for byte, with name and caption',
+    async (size) => {
+      const bytes = Buffer.from(Array.from({ length: size }, (_, index) => (index * 7) % 251));
+      const path = join(folder, 'a.bin');
+      await writeFile(path, bytes);
+      const caption = { text: 'look *here*', spans: [{ kind: 'bold', start: 0, length: 4 }] } as const;
+      const name = 'ö "x"; .pdf';
+      await receiptOf({ kind: 'media', path, mimeType: 'application/pdf', name, caption });
+      const [shown] = server.botMessages(ada);
+      const [file] = shown?.attachments ?? [];
+      expect([shown?.text, file?.contentType, file?.fileName]).toEqual([
+        'look *here*',
+        'application/pdf',
+        'ö _x__ .pdf',
+      ]);
+      expect(Buffer.from(file?.bytes ?? []).equals(bytes)).toBe(true);
+    },
+  );
 
-  it('that are not there, or empty, are refused without a call', async () => {
+  it('refuses files that are missing or empty without a call', async () => {
     const empty = join(folder, 'empty');
     await writeFile(empty, '');
     for (const path of [join(folder, 'none'), empty, folder]) {
@@ -193,7 +196,7 @@ describe('files that are sent', () => {
   });
 });
 
-describe('files that arrive', () => {
+describe('incoming files', () => {
   beforeEach(() => begin());
   const drain = async (ref: AttachmentRef, maxBytes: number) => {
     let size = 0;
@@ -202,7 +205,7 @@ describe('files that arrive', () => {
   };
   const refOf = (id: string): AttachmentRef => ({ ref: id, kind: 'file' });
 
-  it('stream as they are, stay until they are released, and go then', async () => {
+  it('streams a file as it is and keeps it on the server until it is released', async () => {
     const file = server.world.addAttachment({ bytes: Buffer.alloc(300_000, 7), fileName: 'a b.bin' });
     expect(await drain(refOf(file.id), 300_000)).toBe(300_000);
     expect(server.world.attachments.has(file.id)).toBe(true);
@@ -210,7 +213,7 @@ describe('files that arrive', () => {
     expect(server.world.attachments.has(file.id)).toBe(false);
   });
 
-  it('are not fetched beyond the limit, whoever states or hides their size', async () => {
+  it('does not fetch a file beyond the limit, whether or not its size is stated', async () => {
     const file = server.world.addAttachment({ bytes: Buffer.alloc(5000) });
     await expect(drain({ ...refOf(file.id), sizeBytes: 1e9 }, 4999)).rejects.toMatchObject({
       code: 'media_too_large',
@@ -218,7 +221,7 @@ describe('files that arrive', () => {
     await expect(drain(refOf(file.id), 4999)).rejects.toMatchObject({ code: 'media_too_large' });
   });
 
-  it('that are gone are unavailable', async () => {
+  it('reports a missing file as unavailable', async () => {
     await expect(drain({ ref: '../../etc/passwd', kind: 'file' }, 100)).rejects.toMatchObject({
       code: 'media_unavailable',
     });
@@ -227,7 +230,7 @@ describe('files that arrive', () => {
 });
 
 describe('typing', () => {
-  it('shows in both kinds of conversation, in time before it goes out', async () => {
+  it('shows typing in direct and group conversations and refreshes it before it expires', async () => {
     await begin();
     await adapter.typing.show(dm, forever);
     await adapter.typing.show(stage.routeTo(team), forever);
@@ -239,7 +242,7 @@ describe('typing', () => {
 });
 
 describe('identify', () => {
-  it('finds the only account by itself, and wants to be told which of several', async () => {
+  it('finds the only account by itself, and has to be told which of several to use', async () => {
     await begin();
     expect(await adapter.identify(forever)).toEqual({ id: server.account.uuid, name: server.number });
     const second = server.world.addAccount({ number: '+15550000002' });
@@ -248,7 +251,7 @@ describe('identify', () => {
     expect((await chosen.identify(forever)).id).toBe(second.uuid);
   });
 
-  it('is tried again when the server is away, or is none', async () => {
+  it('reports an unreachable or invalid server as unavailable for now', async () => {
     await begin();
     for (const fault of [{ kind: 'page', status: 502 }, { kind: 'cut' }] as const) {
       server.fault(fault, { path: '/v1/about' });
@@ -261,7 +264,7 @@ describe('identify', () => {
     await expect(adapter.identify(forever)).rejects.toMatchObject({ code: 'channel_unavailable' });
   });
 
-  it('asks again when an answer was dropped by the server', async () => {
+  it('asks again if the server never answers', async () => {
     await begin();
     adapter = stage.newAdapter({ config: { callTimeoutMs: 1000 } });
     server.fault({ kind: 'hang' }, { path: '/v1/accounts', times: 2 });
@@ -270,7 +273,7 @@ describe('identify', () => {
 });
 
 describe('linking', () => {
-  it('shows a code until it is scanned, and says which account it is', async () => {
+  it('shows a link code until it is scanned and then names the account', async () => {
     stage = await aSignalStage('webhook', { isUnlinked: true });
     ({ server } = stage);
     adapter = stage.newAdapter();
@@ -286,7 +289,7 @@ describe('linking', () => {
     expect(server.platform.links[0]?.deviceName).toBe('Parley');
   });
 
-  it('has nothing to do when the account is there, and ends with its signal', async () => {
+  it('links nothing if the account exists, and stops when aborted', async () => {
     await begin();
     adapter = stage.newAdapter({ config: { number: server.number } });
     const linked = [];
@@ -305,7 +308,7 @@ describe('checks', () => {
   const results = async (one: SignalAdapter) =>
     Object.fromEntries((await one.checks.check(forever)).map(({ name, result }) => [name, result]));
 
-  it('are well when everything is', async () => {
+  it('passes all checks if everything is right', async () => {
     await begin();
     await adapter.start(new RecordingIntake());
     expect((await results(adapter)).webhook).toBe('warning');
@@ -317,7 +320,7 @@ describe('checks', () => {
     expect((await results(stage.newAdapter())).webhook).toBe('ok');
   });
 
-  it('say what is wrong and what to do about it', async () => {
+  it('says in its checks what is wrong and how to fix it', async () => {
     await begin();
     const checks = await stage.newAdapter({ config: { webhookSecret: undefined } }).checks.check(forever);
     expect(checks.find(({ name }) => name === 'webhook')).toMatchObject({
@@ -334,7 +337,7 @@ describe('checks', () => {
 
 describe('configuration', () => {
   const apiUrl = 'http://127.0.0.1:8080/';
-  it('takes the secret bare or wrapped, and the address with or without a slash', () => {
+  it('accepts the secret as text or wrapped, and the address with or without a slash', () => {
     expect(signalConfig.parse({ apiUrl, webhookSecret: { reveal: () => webhookSecret } })).toMatchObject({
       apiUrl: 'http://127.0.0.1:8080',
       webhookSecret,
@@ -346,7 +349,7 @@ describe('configuration', () => {
     { apiUrl, number: '0170123456' },
     { apiUrl, webhookSecret: 'short' },
     { apiUrl, webhookSecret: 'with/a/slash/that/would/end/the/path' },
-  ])('refuses %j', (config) => {
+  ])('refuses the configuration %j', (config) => {
     expect(signalConfig.safeParse(config).success).toBe(false);
   });
 });

@@ -3,8 +3,8 @@ import { BackgroundCalls } from '../../../channels/signal/background-calls.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { turns } from '../../support/stepped-clock.ts';
 
-describe('a question to the server', () => {
-  it('is asked before the courtesies, once, and not left out however many of those there are', async () => {
+describe('background calls', () => {
+  it('makes a question once, before any receipts, however many of those are queued', async () => {
     const calls = new BackgroundCalls(silentLog);
     const made: string[] = [];
     const release = Promise.withResolvers<void>();
@@ -19,7 +19,7 @@ describe('a question to the server', () => {
   });
 });
 
-it('a call that is added just as the last one ends is made', async () => {
+it('makes a call that is added just as the last one ends', async () => {
   // One of these moments is exactly when the last one ends.
   for (let moments = 0; moments < 10; moments += 1) {
     const calls = new BackgroundCalls(silentLog);

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => stage.close());
 
-it('runs degraded while /v1/identities fails, from the first start on, and heals when it answers', async () => {
+it('runs degraded while /v1/identities fails, even from the first start, and recovers', async () => {
   server.fault(refused, identities);
   const adapter = stage.newAdapter();
   expect((await adapter.identify(forever)).id).toBe(server.account.uuid);
@@ -31,14 +31,14 @@ it('runs degraded while /v1/identities fails, from the first start on, and heals
   await adapter.stop();
 });
 
-it('runs under the identity of an earlier start when the contacts fail too', async () => {
+it('uses the identity of an earlier start if the contacts fail, too', async () => {
   await stage.newAdapter().identify(forever);
   server.fault(refused, identities);
   server.fault(refused, contacts);
   expect((await stage.newAdapter().identify(forever)).id).toBe(server.account.uuid);
 });
 
-it('is tried again later when no source knows the identity', async () => {
+it('reports itself unavailable for now if no source knows the identity', async () => {
   server.fault(refused, identities);
   server.fault(refused, contacts);
   await expect(stage.newAdapter().identify(forever)).rejects.toMatchObject({
@@ -47,7 +47,7 @@ it('is tried again later when no source knows the identity', async () => {
   });
 });
 
-it('asks to be started again when the number belongs to another identity by then', async () => {
+it('asks for a restart if the number belongs to another identity by then', async () => {
   server.fault(refused, identities);
   const adapter = stage.newAdapter();
   await adapter.identify(forever);
@@ -59,7 +59,7 @@ it('asks to be started again when the number belongs to another identity by then
   await adapter.stop();
 });
 
-it('is said to be degraded by the checks', async () => {
+it('warns in its checks that the identity is degraded', async () => {
   server.fault(refused, identities);
   const checks = await stage.newAdapter().checks.check(forever);
   expect(checks.find(({ name }) => name === 'identity')).toMatchObject({

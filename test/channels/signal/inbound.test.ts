@@ -64,8 +64,8 @@ function eventOf<K extends InboundEvent['kind']>(kind: K): Extract<InboundEvent,
 
 const idOf = (message: { from: Person; timestamp: number }) => `${message.from.uuid}:${message.timestamp}`;
 
-describe('a direct message', () => {
-  it('is named by its author and time, and answered where it was written', () => {
+describe('direct messages', () => {
+  it('identifies a direct message by author and time and replies where it was written', () => {
     const message = server.people.writes({ from: ada, text: 'hello' });
     expect(only()).toMatchObject({
       eventKey: `message:${ada.uuid}:1:${message.timestamp}`,
@@ -88,14 +88,14 @@ describe('a direct message', () => {
     });
   });
 
-  it('of another device of the same person at the same time is another event', () => {
+  it('tells messages from two devices at the same time apart', () => {
     const { timestamp } = server.people.writes({ from: ada, text: 'one', device: 1 });
     const first = only();
     server.people.writes({ from: ada, text: 'two', device: 2, timestamp });
     expect(only().eventKey).not.toBe(first.eventKey);
   });
 
-  it('carries its files with what is claimed of them', () => {
+  it('carries the files of a message with what is claimed about them', () => {
     const file = server.world.addAttachment({
       bytes: Buffer.from('x'),
       fileName: 'a\u0000.png',
@@ -112,7 +112,7 @@ describe('a direct message', () => {
     });
   });
 
-  it('of a sender without an ACI is kept as unreadable', () => {
+  it('keeps a message from a sender without an ACI as unreadable', () => {
     server.people.writes({
       from: { name: 'Old', uuid: 'PNI:1', number: '+15551230000' },
       to: server.account,
@@ -125,7 +125,7 @@ describe('a direct message', () => {
 });
 
 describe('mentions', () => {
-  it('stand in the text by name, counted in UTF-16 and replaced from the right', () => {
+  it('puts mentions into the text by name, counted in UTF-16', () => {
     server.people.writes({ from: bob, to: team, text: 'I am Bob' });
     arrived();
     const bot = { ...server.account, name: 'Parley' };
@@ -145,12 +145,12 @@ describe('mentions', () => {
     });
   });
 
-  it('of others do not call the bot, nor does its name alone', () => {
+  it('is not addressed by mentions of others or by its bare name', () => {
     server.people.writes({ from: ada, to: team, text: '@Bob and @Parley', mentioning: [bob] });
     expect(eventOf('message').mentionsBot).toBe(false);
   });
 
-  it('leave any text whole, whatever the ranges say', () => {
+  it("keeps any text intact, whatever the mentions' ranges are", () => {
     const range = fc.record({ start: fc.nat(12), length: fc.nat(4), uuid: fc.constantFrom(null, 'x') });
     fc.assert(
       fc.property(
@@ -172,7 +172,7 @@ describe('mentions', () => {
     );
   });
 
-  it('in front of a command make it one', () => {
+  it('removes a mention of the bot before a command', () => {
     const mentioning = [{ ...server.account, name: 'Parley' }];
     server.people.writes({ from: ada, to: team, text: '@Parley  /stop all', mentioning });
     expect(eventOf('message')).toMatchObject({ text: '/stop all', mentionsBot: true });
@@ -191,7 +191,7 @@ describe('mentions', () => {
       ],
       '/stop',
     ],
-  ])('of the bot that %s costs nothing of a command', (_, message, ranges, text) => {
+  ])('keeps a command intact if a mention of the bot %s', (_, message, ranges, text) => {
     const mentions = ranges.map((range) => ({ uuid: server.account.uuid, ...range }));
     const envelope = { sourceUuid: ada.uuid, timestamp: 5, dataMessage: { timestamp: 5, message, mentions } };
     const { events } = readFrames([{ account: server.account.number, envelope }], known());
@@ -199,8 +199,8 @@ describe('mentions', () => {
   });
 });
 
-describe('a quote', () => {
-  it('of the bot is a reply to it, with its text and mentions', () => {
+describe('quotes', () => {
+  it('reads a quote of the bot as a reply to it, with its text and mentions', () => {
     const answer = server.world.add(
       server.account,
       { group: team },
@@ -213,7 +213,7 @@ describe('a quote', () => {
     });
   });
 
-  it('that names nobody may be of the bot, which core knows', () => {
+  it("leaves it to core whether a quote without an author is the bot's", () => {
     const { aci } = known().bot;
     const quote = { id: 1_700_000_000_000, authorUuid: '', text: 'answer' };
     const content = { timestamp: 1_800_000_000_000, message: 'why?', quote, groupInfo: { groupId: '' } };
@@ -230,7 +230,7 @@ describe('a quote', () => {
     });
   });
 
-  it('of somebody else is none', () => {
+  it('does not read a quote of somebody else as a reply to the bot', () => {
     const said = server.people.writes({ from: bob, to: team, text: 'the roses' });
     arrived();
     server.people.writes({ from: ada, to: team, text: 'which?', quoting: said });
@@ -241,8 +241,8 @@ describe('a quote', () => {
   });
 });
 
-describe('a group', () => {
-  it('is named by the id that messages carry', () => {
+describe('groups', () => {
+  it('names a group by the id that messages carry', () => {
     server.people.writes({ from: ada, to: team, text: 'hi' });
     expect(only()).toMatchObject({
       route: { conversation: team.internalId },
@@ -250,7 +250,7 @@ describe('a group', () => {
     });
   });
 
-  it('says who administers it as far as that is known', () => {
+  it('says whether the sender is an administrator as far as that is known', () => {
     server.people.writes({ from: ada, to: team, text: '/stop' });
     expect(only().sender).not.toHaveProperty('isAdmin');
     admins.set(team.internalId, new Set([ada.uuid]));
@@ -260,7 +260,7 @@ describe('a group', () => {
     expect(only().sender.isAdmin).toBe(false);
   });
 
-  it('that changes makes no event, but is looked at again', () => {
+  it('makes no event of a group change, but reads the group again', () => {
     server.people.changesGroup(ada, team, (group) => {
       group.name = 'Crew';
     });
@@ -269,7 +269,7 @@ describe('a group', () => {
     expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups });
   });
 
-  it('of the old kind cannot be answered', () => {
+  it('calls a message in an old-style group unsupported', () => {
     const old = server.world.addGroup({
       name: 'Old',
       members: [ada, server.account],
@@ -281,7 +281,7 @@ describe('a group', () => {
 });
 
 describe('changes', () => {
-  it('name the message as it was first sent, also through edits of edits', () => {
+  it('names an edited message as it was first sent, even after several edits', () => {
     const message = server.people.writes({ from: ada, text: 'frist' });
     arrived();
     const editedAt = server.people.edits(message, 'first');
@@ -293,7 +293,7 @@ describe('changes', () => {
     expect(only().event).toEqual({ kind: 'delete', messageId: idOf(message) });
   });
 
-  it('name it also when all of them are read at once, from a poll or the spool', () => {
+  it('names it so even if all edits are read at once, from a poll or the spool', () => {
     const message = server.people.writes({ from: ada, text: 'frist' });
     const editedAt = server.people.edits(message, 'first');
     server.people.edits({ ...message, timestamp: editedAt }, 'very first');
@@ -302,7 +302,7 @@ describe('changes', () => {
     expect(named).toEqual(Array(4).fill(idOf(message)));
   });
 
-  it('by reaction name emoji and message', () => {
+  it('reads a reaction with its emoji and message', () => {
     const message = server.people.writes({ from: ada, to: team, text: 'x' });
     arrived();
     server.people.reacts(bob, message, '👍🏽');
@@ -314,7 +314,7 @@ describe('changes', () => {
     expect(eventOf('reaction').isRemoved).toBe(true);
   });
 
-  it('by reaction are clean: PostgreSQL would take no such emoji, nor what comes behind it', () => {
+  it("cleans a reaction's emoji, which PostgreSQL would otherwise refuse", () => {
     const target = { targetAuthorUuid: ada.uuid, targetSentTimestamp: 4 };
     const dataMessage = { timestamp: 5, reaction: { ...target, emoji: 'a\u0000\ud83d', isRemove: false } };
     const envelope = { sourceUuid: ada.uuid, sourceDevice: 1, timestamp: 5, dataMessage };
@@ -323,7 +323,7 @@ describe('changes', () => {
     expect(events).toMatchObject([{ eventKey: `reaction:${ada.uuid}:1:5:on:${emoji}`, event: { emoji } }]);
   });
 
-  it("by an administrator name the other one's message", () => {
+  it("reads a deletion by an administrator as one of another member's message", () => {
     const message = server.people.writes({ from: bob, to: team, text: 'rude' });
     arrived();
     const at = message.timestamp;
@@ -339,7 +339,7 @@ describe('changes', () => {
 });
 
 describe('the account’s other devices', () => {
-  it('make a note to self the word of its owner', () => {
+  it("reads a note to self as its owner's message", () => {
     const message = server.people.writes({ from: server.account, text: 'remind me' });
     expect(only()).toMatchObject({
       route: { conversation: server.account.uuid },
@@ -351,14 +351,14 @@ describe('the account’s other devices', () => {
     expect(eventOf('edit')).toMatchObject({ messageId: idOf(message), text: 'remind me tomorrow' });
   });
 
-  it('are the account itself in every other conversation', () => {
+  it('reads messages that the account sends elsewhere as its own', () => {
     server.people.writes({ from: server.account, to: ada, text: 'private' });
     expect(only()).toMatchObject({ route: { conversation: ada.uuid }, sender: { isSelf: true } });
     server.people.writes({ from: server.account, to: team, text: 'hello team' });
     expect(only()).toMatchObject({ route: { conversation: team.internalId }, sender: { isSelf: true } });
   });
 
-  it('say nothing with their bookkeeping', () => {
+  it("ignores the bookkeeping of the account's other devices", () => {
     for (const syncMessage of [
       { type: 'CONTACTS_SYNC' },
       { readMessages: [{ sender: null, senderNumber: null, senderUuid: ada.uuid, timestamp: 5 }] },
@@ -369,8 +369,8 @@ describe('the account’s other devices', () => {
   });
 });
 
-describe('what is nobody’s word', () => {
-  it('makes no event at all', () => {
+describe('other traffic', () => {
+  it('ignores receipts, typing, timers, stories and empty messages', () => {
     const answer = server.world.add(server.account, { person: ada }, { from: server.account, text: 'x' });
     server.people.types(ada);
     server.people.types(ada, team, 'STOPPED');
@@ -383,13 +383,13 @@ describe('what is nobody’s word', () => {
     expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups: [] });
   });
 
-  it('is left out when it arrived for another account of the server', () => {
+  it('ignores messages to another account of the server', () => {
     const other = server.world.addAccount({ number: '+15550000002' });
     server.people.writes({ from: ada, to: other, text: 'for the other' });
     expect(arrived().events).toEqual([]);
   });
 
-  it('is a call only when it begins', () => {
+  it('reports a call only when it begins', () => {
     server.people.sendsPayload(ada, {
       callMessage: { offerMessage: { id: 1, type: 'AUDIO_CALL', opaque: '' } },
     });
@@ -397,8 +397,8 @@ describe('what is nobody’s word', () => {
   });
 });
 
-describe('what cannot be read', () => {
-  it('is reported with what signal-cli says about it and who sent it', () => {
+describe('unreadable messages', () => {
+  it("reports an unreadable message with its sender and signal-cli's reason", () => {
     server.people.sendsUnreadable(ada);
     const { events, unreadable } = arrived();
     expect(events).toEqual([]);
@@ -430,12 +430,12 @@ describe('what cannot be read', () => {
     expect(arrived().unreadable).toMatchObject([{ gap }, { gap }]);
   });
 
-  it('is nothing if signal-cli has read the message before', () => {
+  it('ignores a message that signal-cli has read before', () => {
     server.people.sendsUnreadable(ada, { type: 'ProtocolDuplicateMessageException', message: 'old counter' });
     expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups: [] });
   });
 
-  it('is reported when neither its sender nor its cause is known', () => {
+  it('reports an unreadable message even if neither its sender nor its cause is known', () => {
     const account = server.account.number;
     const frames = [
       { account, exception: { type: 'ParseException' }, envelope: { timestamp: 7 } },
@@ -449,7 +449,7 @@ describe('what cannot be read', () => {
     ]);
   });
 
-  it('never holds up the others, and has the same key each time', () => {
+  it('reads the others beside an unreadable message, which has the same key each time', () => {
     server.people.writes({ from: ada, text: 'good' });
     const [good] = server.notifications.slice(-1);
     const bad = [
@@ -468,7 +468,7 @@ describe('what cannot be read', () => {
     expect(({} as Record<string, unknown>).x).toBeUndefined();
   });
 
-  it('does not throw, whatever arrives', { timeout: 1_200_000 }, () => {
+  it('never throws, whatever arrives', { timeout: 1_200_000 }, () => {
     const envelope = (payload: unknown) => ({
       account: server.account.number,
       envelope: { sourceUuid: ada.uuid, sourceDevice: 1, timestamp: 5, ...(payload as object) },

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { SignalApi } from '../../../channels/signal/api.ts';
 import { patienceMs } from '../../support/patience.ts';
 
-it('without a server says where it looked and which two commands would start one', async () => {
+it('says where it looked for a server and which commands would start one', async () => {
   const api = new SignalApi({ apiUrl: 'http://someone:secret@127.0.0.1:1', callTimeoutMs: patienceMs });
   const reason = await api.about(AbortSignal.timeout(patienceMs)).catch((error: unknown) => String(error));
   expect(reason).toContain('nothing listens at http://127.0.0.1:1.');

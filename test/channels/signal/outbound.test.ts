@@ -32,7 +32,7 @@ const text = (value: string): OutboundContent => ({ kind: 'text', text: plainTex
 const own = (timestamp: number) => messageIdOf({ author: aci, timestamp });
 
 describe('ids', () => {
-  it('of groups go out encoded twice, as the server wants them, and come back the same', () => {
+  it('encodes group ids twice, as the server expects, and reads them back', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
         const internalId = Buffer.from(bytes).toString('base64');
@@ -45,13 +45,13 @@ describe('ids', () => {
     );
   });
 
-  it('of people are ACIs and nothing else', () => {
+  it('sends to people by ACI only', () => {
     expect(recipientOf(conversationId(ada))).toBe(ada);
     for (const other of ['+15550001111', 'ada.42', 'group.abc', '', Buffer.alloc(16).toString('base64')])
       expect(recipientOf(conversationId(other))).toBeUndefined();
   });
 
-  it('of messages hold author and time', () => {
+  it('reads author and time back from message ids', () => {
     fc.assert(
       fc.property(fc.uuid(), fc.nat({ max: 8.64e15 }), (author, timestamp) => {
         expect(readMessageId(messageIdOf({ author, timestamp }))).toEqual({ author, timestamp });
@@ -63,7 +63,7 @@ describe('ids', () => {
 });
 
 describe('a send', () => {
-  it('names its mode, so that the server has no default to apply', () => {
+  it('states the text mode of every send, so that the server applies no default', () => {
     expect(callOf(text('2 * 3'))).toEqual({
       kind: 'send',
       request: { number: bot.number, recipients: [ada], message: '2 * 3', text_mode: 'normal' },
@@ -88,7 +88,7 @@ describe('a send', () => {
     expect(callOf(text('x'), group, 'nonsense')).not.toHaveProperty('request.quote_timestamp');
   });
 
-  it('announces a file with a name that cannot end its field', () => {
+  it('announces a file under a name that cannot end its field', () => {
     const media = (name: string, mimeType = 'image/png'): OutboundContent => ({
       kind: 'media',
       path: '/tmp/x',
@@ -108,7 +108,7 @@ describe('a send', () => {
     expect(callOf(media(''))).toMatchObject({ file: { dataUri: 'data:image/png;filename=file;base64,' } });
   });
 
-  it('is not made where there is nothing of Signal to make it to', () => {
+  it('makes no call for ids and texts that Signal does not accept', () => {
     expect(callOf(text('x'), '+15550001111').kind).toBe('none');
     expect(callOf(text('x'.repeat(4001))).kind).toBe('none');
     expect(callOf({ kind: 'delete', messageId: messageIdOf({ author: ada, timestamp: 5 }) }).kind).toBe(
@@ -119,8 +119,8 @@ describe('a send', () => {
   });
 });
 
-describe('a change', () => {
-  it('names its message by time, and for reactions by author', () => {
+describe('changes', () => {
+  it('names a changed message by time, and for reactions by author, too', () => {
     expect(callOf({ kind: 'edit', messageId: own(5), text: plainText('x') })).toMatchObject({
       request: { edit_timestamp: 5, message: 'x' },
     });
@@ -144,34 +144,34 @@ describe('a change', () => {
 const edit: OutboundContent = { kind: 'edit', messageId: own(5), text: plainText('x') };
 const failed = (reason: string) => ({ recipients: [{ number: '', uuid: ada, reason }] });
 
-describe('an answer', () => {
+describe('responses', () => {
   it.each([
     ['an object', { timestamp: '1700000000123' }],
     ['an array', [{ timestamp: '1700000000123' }]],
-  ])('names the message it made, as %s', (_form, body) => {
+  ])('reads the id of the sent message from %s', (_form, body) => {
     const { result, missed } = readSent(body, outbound(text('x')), bot);
     expect(result).toEqual({ kind: 'sent', receipts: [`${aci}:1700000000123`] });
     expect(missed).toBe(0);
   });
 
-  it('to an edit keeps the first name of the message', () => {
+  it("keeps the message's first id after an edit", () => {
     expect(readSent({ timestamp: '9' }, outbound(edit), bot).result).toEqual({
       kind: 'sent',
       receipts: [own(5)],
     });
   });
 
-  it('that cannot be read is still a success, without a name', () => {
+  it('counts an unreadable success as sent, without an id', () => {
     expect(readSent('what?', outbound(text('x')), bot).result).toEqual({ kind: 'sent', receipts: [] });
   });
 
-  it('says which members of a group were missed, and is a success for the others', () => {
+  it('counts a group send that missed members as sent and says how many', () => {
     const body = [{ timestamp: '9', errors: failed('UNREGISTERED_FAILURE') }];
     const { result, missed } = readSent(body, outbound(text('x'), group), bot);
     expect([result.kind, missed]).toEqual(['sent', 1]);
   });
 
-  it('that nobody else got is none in a direct conversation', () => {
+  it('counts a direct send that nobody received as failed', () => {
     const answer = (reason: string) =>
       readSent([{ timestamp: '9', errors: failed(reason) }], outbound(text('x')), bot).result;
     expect(answer('UNREGISTERED_FAILURE')).toMatchObject({
@@ -182,7 +182,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a refusal', () => {
+describe('refusals', () => {
   const refusal = (status: number, body: unknown, content = text('x')) =>
     refused({ status, body } satisfies Answer, content, bot.number);
   const inWords = (error: string, content?: OutboundContent) => refusal(400, { error }, content).result;
@@ -199,11 +199,11 @@ describe('a refusal', () => {
     ['write tcp 127.0.0.1:6001: use of closed network connection', 'retry'],
     ['Failed to send message', 'retry'],
     ['process killed as timeout reached', 'unknown'],
-  ])('in the words %j is %s', (words, kind) => {
+  ])('reads %j as %s', (words, kind) => {
     expect(failureOf(inWords(words))).toBe(kind);
   });
 
-  it('with a challenge waits for the captcha and says so', () => {
+  it('waits after a challenge until the captcha is solved and reports it', () => {
     const { result, challenge } = refusal(429, {
       error: 'rate limiting',
       challenge_tokens: ['tok'],
@@ -213,21 +213,21 @@ describe('a refusal', () => {
     expect(result.kind === 'retry' && result.afterMs).toBeGreaterThan(60_000);
   });
 
-  it('without one may have been delivered, so a message is unknown and a change is made again', () => {
+  it('reports a limited send without a challenge as unknown, and repeats a change', () => {
     const body = { error: 'rate limiting', challenge_tokens: [''], account: '+1' };
     expect(refusal(429, body)).toEqual({ result: expect.objectContaining({ kind: 'unknown' }) });
     expect(refusal(429, body, edit).result).toMatchObject({ kind: 'retry' });
     expect(inWords('Failed to send message due to rate limiting\n').kind).toBe('unknown');
   });
 
-  it.each([502, 503, 504, 413])('of something in between (%i) says nothing of the message', (status) => {
+  it.each([502, 503, 504, 413])("learns nothing about a message from a proxy's answer (%i)", (status) => {
     expect(refusal(status, '<html>').result.kind).toBe('unknown');
     expect(refusal(status, '<html>', edit).result.kind).toBe('retry');
   });
 });
 
-describe('a refusal by a proxy that has not passed the call on', () => {
-  it.each([401, 403, 404])('with %i is tried again later', (status) => {
+describe('refusals by a proxy', () => {
+  it.each([401, 403, 404])('retries a call later that a proxy refused with %i', (status) => {
     for (const body of ['404 page not found', { error: 'no such service' }])
       expect(refused({ status, body }, text('x'), bot.number).result).toMatchObject({
         kind: 'retry',
@@ -236,15 +236,15 @@ describe('a refusal by a proxy that has not passed the call on', () => {
   });
 });
 
-describe('no answer', () => {
+describe('missing responses', () => {
   const fault = (code: string, cause?: unknown) => Object.assign(new Error('x', { cause }), { code });
 
-  it('because nothing was there is tried again without end', () => {
+  it('keeps retrying while nothing listens', () => {
     for (const error of [fault('ECONNREFUSED'), fault('UND_ERR_CONNECT_TIMEOUT'), fault('ENOTFOUND')])
       expect(faultOf(error, text('x'), false)).toMatchObject({ kind: 'retry', isOutage: true });
   });
 
-  it('because the connection ended is unknown for a message and made again for a change', () => {
+  it('reports a message as unknown if the connection ended, and repeats a change', () => {
     for (const error of [
       fault('ECONNRESET'),
       fault('UND_ERR_SOCKET', fault('ECONNREFUSED')),

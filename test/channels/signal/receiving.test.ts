@@ -33,8 +33,8 @@ class JudgingIntake extends RecordingIntake {
   }
 }
 
-describe('a burst', () => {
-  it('of 200 messages in one write comes whole and in order through the webhook', async () => {
+describe('bursts', () => {
+  it('receives 200 messages of one burst in order through the webhook', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -47,7 +47,7 @@ describe('a burst', () => {
     expect(server.posts).toHaveLength(200);
   });
 
-  it('that comes while the store is away is kept in the file, and stored in order behind it', async () => {
+  it('keeps a burst in the spool while the store is unavailable, and stores it in order', async () => {
     const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -70,7 +70,7 @@ describe('a burst', () => {
     expect(await spoolIn(dataDir)).toEqual([]);
   });
 
-  it('loses most of itself on the WebSocket alone, which is said', async () => {
+  it('warns that the WebSocket alone loses most of a burst', async () => {
     const lines: string[] = [];
     const log: Log = { ...silentLog, warn: (_fields, event) => void lines.push(event) };
     const { server, ada, begin } = await aReceivingStage('socket');
@@ -87,7 +87,7 @@ describe('a burst', () => {
 });
 
 describe('the webhook', () => {
-  it('never waits for a call, so that a message can come while an answer is under way', async () => {
+  it('answers the webhook without waiting for calls, so that messages can arrive during a send', async () => {
     const { server, ada, begin, routeTo } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
@@ -104,7 +104,7 @@ describe('the webhook', () => {
     await intake.waitFor(() => intake.texts.length === 20);
   });
 
-  it('answers although the store does not, and stores later', async () => {
+  it('answers the webhook while the store does not respond, and stores later', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const team = server.world.addGroup({ name: 'Team', members: [ada, server.account] });
     const intake = new RecordingIntake();
@@ -121,7 +121,7 @@ describe('the webhook', () => {
     await intake.waitFor(() => intake.texts.length === 1);
   });
 
-  it('keeps what comes while the disk is too full for the store, because nobody would send it again', async () => {
+  it('keeps messages while the disk is too full for the store', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -131,7 +131,7 @@ describe('the webhook', () => {
     await intake.waitFor(() => intake.texts.length === 1);
   });
 
-  it('keeps what comes before receiving has begun, and before anybody knows whose it is', async () => {
+  it('keeps messages that arrive before it receives, even before the account is known', async () => {
     const { server, ada, newAdapter } = await aReceivingStage('webhook');
     const adapter = newAdapter();
     onTestFinished(() => adapter.stop());
@@ -146,7 +146,7 @@ describe('the webhook', () => {
     expect(intake.texts).toEqual(['early', 'early too']);
   });
 
-  it('keeps what comes when another process has taken the account over', async () => {
+  it('keeps messages that arrive after another process has taken the account', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
@@ -160,7 +160,7 @@ describe('the webhook', () => {
     expect(intake.texts).toEqual(['whose?', 'mine']);
   });
 
-  it('of a process that does not receive keeps what comes for the one that does', async () => {
+  it('keeps messages that reach a standby for the process that receives', async () => {
     const { deliver, begin, newAdapter } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -172,7 +172,7 @@ describe('the webhook', () => {
     expect(intake.texts).toEqual(numbered(3));
   });
 
-  it('says so while neither store nor disk can take a message, and that it is lost', async () => {
+  it('reports a message as lost while neither store nor disk can take it', async () => {
     const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -193,7 +193,7 @@ describe('the webhook', () => {
     await intake.waitFor(() => intake.texts.includes('next'));
   });
 
-  it('says once that a message is lost that the WebSocket has brought in vain too', async () => {
+  it('reports a lost message once, even if the WebSocket delivered it, too', async () => {
     const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
@@ -206,7 +206,7 @@ describe('the webhook', () => {
     expect(intake.gaps).toHaveLength(2);
   });
 
-  it('says that a message is lost that is larger than any body it takes, and doctor says so later', async () => {
+  it('reports a message as lost that is larger than the webhook accepts, and doctor warns later', async () => {
     const { post, begin, newAdapter } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
@@ -220,7 +220,7 @@ describe('the webhook', () => {
     expect(checks.find(({ name }) => name === 'losses')).toMatchObject({ result: 'warning' });
   });
 
-  it('forgets nothing of earlier processes while it notes a loss before receiving has begun', async () => {
+  it("keeps earlier processes' notes when it notes a loss before receiving", async () => {
     const { post, begin, newAdapter } = await aReceivingStage('webhook');
     await (await begin(new RecordingIntake())).stop();
     const waiting = newAdapter();
@@ -232,7 +232,7 @@ describe('the webhook', () => {
     expect(intake.gaps).toMatchObject([{ code: 'not-kept', since: expect.any(Number) }]);
   });
 
-  it('takes everything with the right secret, and tells nothing to anybody else', async () => {
+  it('accepts anything with the right secret and tells nothing to anybody else', async () => {
     const { server, post, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -249,7 +249,7 @@ describe('the webhook', () => {
 });
 
 describe('the WebSocket beside the webhook', () => {
-  it('adds nothing to what the webhook has brought', async () => {
+  it('stores nothing again that the webhook has delivered', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
@@ -260,7 +260,7 @@ describe('the WebSocket beside the webhook', () => {
     expect(intake.attempts).toBe(5);
   });
 
-  it('brings what the webhook has not', async () => {
+  it('receives by WebSocket what the webhook does not deliver', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -270,7 +270,7 @@ describe('the WebSocket beside the webhook', () => {
     await intake.waitFor(() => intake.texts.length === 1);
   });
 
-  it('does not bring again what nobody could read of the webhook', async () => {
+  it('stores an unreadable message once, although both deliver it', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const wait: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 50), signal);
@@ -289,7 +289,7 @@ describe('the WebSocket beside the webhook', () => {
 });
 
 describe('the WebSocket alone', () => {
-  it('that is dead though open is given up, opened anew, and the gap is told', async () => {
+  it('gives up a dead WebSocket, opens another and reports the gap', async () => {
     const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     const clock: Clock = {
@@ -310,7 +310,7 @@ describe('the WebSocket alone', () => {
     expect(intake.texts).toEqual(['heard', 'heard again']);
   });
 
-  it('says when the server is away, and when it is back', async () => {
+  it('reports when the server goes away and when it is back', async () => {
     const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -323,7 +323,7 @@ describe('the WebSocket alone', () => {
     await intake.waitFor(() => intake.texts.length === 1);
   });
 
-  it('is not taken for a message when it tells an error of its own', async () => {
+  it('does not take an error frame for a message', async () => {
     const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     await begin(intake);
@@ -333,7 +333,7 @@ describe('the WebSocket alone', () => {
     expect(intake.unreadable).toEqual([]);
   });
 
-  it('also keeps in the file what the store cannot take', async () => {
+  it('keeps messages from the WebSocket in the spool while the store is unavailable', async () => {
     const { server, ada, begin } = await aReceivingStage('socket');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
@@ -347,8 +347,8 @@ describe('the WebSocket alone', () => {
   });
 });
 
-describe('what is missed while Parley is away', () => {
-  it('is told after each start in json-rpc mode, from the time when it was last there', async () => {
+describe('messages missed while Parley is down', () => {
+  it('reports a gap since it last ran after each start in json-rpc mode', async () => {
     const { begin } = await aReceivingStage('webhook');
     const first = new RecordingIntake();
     const adapter = await begin(first);
@@ -365,7 +365,7 @@ describe('what is missed while Parley is away', () => {
     expect(second.gaps[0]?.since).toBeGreaterThanOrEqual(stoppedAt);
   });
 
-  it('waits on Signal’s server in the modes that poll, and is fetched', async () => {
+  it('fetches messages that waited on the server in the modes that poll', async () => {
     const { server, ada, begin } = await aReceivingStage('polling');
     const first = new RecordingIntake();
     const adapter = await begin(first);
@@ -380,8 +380,8 @@ describe('what is missed while Parley is away', () => {
   });
 });
 
-describe('a poll', () => {
-  it('fetches few messages at a time, and none while the store cannot take them', async () => {
+describe('polls', () => {
+  it('fetches few messages at a time and none while the store is unavailable', async () => {
     const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();
     intake.failNext('store_unavailable', 1_000_000);
@@ -395,7 +395,7 @@ describe('a poll', () => {
     expect(intake.texts).toEqual(numbered(25));
   });
 
-  it('is stored in one piece, because a process that ends meanwhile takes the rest of it along', async () => {
+  it("stores a poll's messages in one step, so that a crash loses none", async () => {
     const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();
     for (const text of numbered(15)) server.people.writes({ from: ada, text });
@@ -411,7 +411,7 @@ describe('a poll', () => {
     expect(pieces.filter((name) => name === 'read envelopes')).toHaveLength(15);
   });
 
-  it('whose answer is lost is told as a gap', async () => {
+  it('reports a poll whose answer is lost as a gap', async () => {
     const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();
     server.fault({ kind: 'drop-answer' }, { path: '/v1/receive' });
@@ -423,7 +423,7 @@ describe('a poll', () => {
     await intake.waitFor(() => intake.texts.includes('next'));
   });
 
-  it('that a kill may have cut off is told as a gap by the next process, once', async () => {
+  it('reports a poll that a kill may have interrupted as a gap, once', async () => {
     const { server, begin } = await aReceivingStage('polling');
     const beginAndPoll = async (intake: RecordingIntake) => {
       const adapter = await begin(intake);
@@ -447,7 +447,7 @@ describe('a poll', () => {
     expect(third.gaps).toEqual([]);
   });
 
-  it('in hand is waited for when receiving stops, so that its messages are not lost', async () => {
+  it('waits for the running poll when receiving stops, so that no message is lost', async () => {
     const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();
     const adapter = await begin(intake);
@@ -459,8 +459,8 @@ describe('a poll', () => {
   });
 });
 
-describe('after a message is taken in', () => {
-  it('its sender gets a read receipt, unless the message was refused or it is turned off', async () => {
+describe('accepted messages', () => {
+  it('sends a read receipt, unless the message was refused or receipts are off', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const intake = new JudgingIntake((text) =>
       text === 'no' ? { kind: 'refused', reason: 'dm-not-allowed' } : undefined,
@@ -480,7 +480,7 @@ describe('after a message is taken in', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('its files are removed from the server unless they are fetched, now or later', async () => {
+  it('removes files from the server unless they are fetched now or later', async () => {
     const { server, ada, begin } = await aReceivingStage('webhook');
     const became: Record<string, Acceptance> = {
       kept: { kind: 'refused', reason: 'dm-not-paired', keepsFiles: true },
@@ -511,7 +511,7 @@ describe('after a message is taken in', () => {
 });
 
 describe('logs', () => {
-  it('hold neither the secret nor what people write', async () => {
+  it('logs neither the secret nor any text', async () => {
     const lines: string[] = [];
     const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
     const log: Log = { ...silentLog, debug: write, info: write, warn: write, error: write };

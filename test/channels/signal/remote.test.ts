@@ -53,7 +53,7 @@ async function aChannel(way: Way) {
 }
 
 describe.each(['socket', 'polling'] as const)('receiving by %s', (way) => {
-  it.each([400, 401, 404, 429, 500, 503])('goes on after a %i without help', async (status) => {
+  it.each([400, 401, 404, 429, 500, 503])('continues receiving after a %i without help', async (status) => {
     const { server, ada, clock, intake, adapter, begin } = await aChannel(way);
     await adapter.identify(forever);
     server.fault({ kind: 'refuse', status, error: 'not now' }, { path: '/v1/receive', times: 6 });
@@ -68,14 +68,14 @@ describe.each(['socket', 'polling'] as const)('receiving by %s', (way) => {
   });
 });
 
-describe('what no honest network sends', () => {
+describe('absurd data', () => {
   const [[, longText], , [, manyObjects], [, bottomless]] = absurdJson;
   it.each([
     ['socket', longText],
     ['socket', manyObjects],
     ['polling', longText],
     ['polling', bottomless],
-  ] as const)('by %s holds nothing up, and is kept raw once', async (way, absurd) => {
+  ] as const)('keeps an absurd message raw once and receives on, by %s', async (way, absurd) => {
     const { server, ada, clock, intake, adapter, begin } = await aChannel(way);
     await adapter.identify(forever);
     await begin();
@@ -93,7 +93,7 @@ describe('what no honest network sends', () => {
     expect(most.marks).toBeLessThanOrEqual(textBound.marks);
   });
 
-  it('not even in a frame that has to be taken in one piece: it ends the connection, which is told', async () => {
+  it('reports a gap after an oversized frame, which closes the connection', async () => {
     const { server, ada, clock, intake, adapter, begin } = await aChannel('socket');
     await adapter.identify(forever);
     await begin();
@@ -107,7 +107,7 @@ describe('what no honest network sends', () => {
 });
 
 it.each(['/v1/about', '/v1/accounts'])(
-  'a refusal of %s is a fault to try again after, and the next try succeeds',
+  'fails a start for now if %s is refused, and succeeds the next time',
   async (path) => {
     const { server, adapter } = await aChannel('socket');
     for (const status of [400, 401, 404, 500]) {
@@ -120,7 +120,7 @@ it.each(['/v1/about', '/v1/accounts'])(
   },
 );
 
-it('polls that bring little are paced, and full ones at a tenth of that', async () => {
+it('paces polls that bring little, and full ones at a tenth of that', async () => {
   const { server, ada, dataDir } = await aChannel('polling');
   for (let count = 0; count < 35; count += 1) server.people.writes({ from: ada, text: `${count}` });
   // Nothing else waits on this clock, so however slow a poll is, its pause is as long as it requested.
@@ -145,7 +145,7 @@ it('polls that bring little are paced, and full ones at a tenth of that', async 
   await poll.stop();
 });
 
-it('what a poll brought is told as lost when receiving ends before store or disk has taken it', async () => {
+it("reports a poll's messages as lost if receiving ends before they are kept", async () => {
   const { server, ada, dataDir } = await aChannel('polling');
   for (const text of ['one', 'two']) server.people.writes({ from: ada, text });
   const clock = createSteppedClock();
@@ -168,7 +168,7 @@ it('what a poll brought is told as lost when receiving ends before store or disk
   expect(gaps).toMatchObject([{ code: 'lost', reason: expect.stringContaining('in time') }]);
 });
 
-it('a handshake that is never answered is given up', async () => {
+it('gives up a handshake that is never answered', async () => {
   const { server, clock } = await aChannel('socket');
   server.fault({ kind: 'hang' }, { path: '/v1/receive' });
   const downs: string[] = [];
@@ -189,7 +189,7 @@ it('a handshake that is never answered is given up', async () => {
   expect(downs).toEqual(['the server accepted the connection but didn’t answer']);
 });
 
-it('a server that was started again in the other mode is received the other way', async () => {
+it('follows a server that restarts in the other mode', async () => {
   const { server, ada, clock, intake, adapter, begin } = await aChannel('polling');
   await adapter.identify(forever);
   await begin();
@@ -206,7 +206,7 @@ it('a server that was started again in the other mode is received the other way'
   await clock.until(() => intake.texts.includes('by the socket'));
 });
 
-describe('a number of Signal’s', () => {
+describe('numbers from Signal', () => {
   const aci = '00000000-0000-4000-8000-000000000001';
   const bot = botOf({ aci: '00000000-0000-4000-8000-000000000002', number: '+15550001111', name: 'Parley' });
   const known = {
@@ -222,7 +222,7 @@ describe('a number of Signal’s', () => {
     fc.integer(),
   );
 
-  it('costs no message that can be read without it', () => {
+  it('keeps every message that can be read without a bad number', () => {
     fc.assert(
       fc.property(odd, odd, (receipt, size) => {
         const attachments = [{ id: 'a', contentType: 'image/png', size }];

@@ -31,8 +31,8 @@ async function drain(spool: Spool): Promise<readonly SpoolEntry[]> {
   return taken;
 }
 
-describe('what was put in', () => {
-  it('comes out in order, whatever it is, and no file is left then', async () => {
+describe('the contents of the spool', () => {
+  it('returns entries in order, whatever they are, and removes the empty file', async () => {
     const texts = fc.array(
       fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.constant('a\nb\r\n"\\')),
       {
@@ -51,7 +51,7 @@ describe('what was put in', () => {
     );
   });
 
-  it('is there for the next process, what was not taken out only', async () => {
+  it('keeps unread entries for the next process', async () => {
     const spool = await open();
     for (let at = 0; at < 70; at += 1) await spool.append(entry(at));
     const first = await spool.peek();
@@ -66,7 +66,7 @@ describe('what was put in', () => {
     expect((await drain(await open())).map(({ at }) => at)).toEqual([...Array(71).keys()]);
   });
 
-  it('may be larger than what is read at once', async () => {
+  it('reads a spool that is larger than one read', async () => {
     const spool = await open();
     const big = 'x'.repeat(900_000);
     await spool.append(entry(1, big));
@@ -77,14 +77,14 @@ describe('what was put in', () => {
     ]);
   });
 
-  it('is for the owner of the process only', async () => {
+  it("is readable only by its process's user", async () => {
     await (await open()).append(entry(1));
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 });
 
-describe('a file that was left in disorder', () => {
-  it('loses the line that a crash cut off, which was promised to nobody', async () => {
+describe('damaged files', () => {
+  it('drops a line that a crash cut off and keeps the others', async () => {
     await (await open()).append(entry(1));
     await appendFile(path, '{"at":2,"raw":"half a l');
     const spool = await open();
@@ -92,7 +92,7 @@ describe('a file that was left in disorder', () => {
     expect((await drain(spool)).map(({ at }) => at)).toEqual([1, 3]);
   });
 
-  it('hands on what is none of its lines', async () => {
+  it('returns lines that are not its own', async () => {
     await writeFile(path, 'not json\n{"at":5,"raw":"ok"}\n');
     expect(await drain(await open())).toEqual([
       { at: 0, raw: 'not json' },
@@ -101,8 +101,8 @@ describe('a file that was left in disorder', () => {
   });
 });
 
-describe('several processes on one folder', () => {
-  it('lose nothing that any of them puts in while one takes out, and keep the order of each', async () => {
+describe('several processes in one folder', () => {
+  it('loses no entry of concurrent writers and keeps the order of each', async () => {
     const [reader, ...writers] = await Promise.all(Array.from({ length: 4 }, () => open(50_000_000)));
     const put = [...Array(12).keys()];
     // Long enough for the file to be read and removed while a line is being written.
@@ -128,7 +128,7 @@ describe('several processes on one folder', () => {
     }
   });
 
-  it('find what the other has left', async () => {
+  it('finds the entries of another process', async () => {
     const [one, other] = [await open(), await open()];
     await one.append(entry(1));
     expect(other.isEmpty).toBe(true);
@@ -138,8 +138,8 @@ describe('several processes on one folder', () => {
   });
 });
 
-describe('its limit', () => {
-  it('refuses what is too much and keeps what it has', async () => {
+describe('the limit', () => {
+  it('refuses entries beyond its limit and keeps the others', async () => {
     const spool = await open(60);
     await spool.append(entry(1));
     await spool.append(entry(2));
@@ -152,7 +152,9 @@ describe('its limit', () => {
 });
 
 describe('kill -9', () => {
-  it('costs nothing that was said to be safe, and no order', { timeout: 300_000 }, async () => {
+  it('loses no entry that was confirmed before kill -9, and keeps their order', {
+    timeout: 300_000,
+  }, async () => {
     for (const enough of [1, 40, 300]) {
       const writer = spawn(process.execPath, [join(import.meta.dirname, 'spool-writer.ts'), folder], {
         stdio: ['ignore', 'pipe', 'inherit'],

@@ -52,8 +52,8 @@ function stylesAt(styles: readonly { style: TextStyle; start: number; length: nu
   return [...new Set(covering.map(({ style }) => style))].sort();
 }
 
-describe('what the markers say', { timeout: 180_000 }, () => {
-  it('is the text itself, whatever it is made of, and no marker is swallowed', () => {
+describe('markers', { timeout: 180_000 }, () => {
+  it('keeps any text intact, and no marker is swallowed', () => {
     fc.assert(
       fc.property(aFormattedText, (formatted) => {
         for (const release of releases) {
@@ -66,7 +66,7 @@ describe('what the markers say', { timeout: 180_000 }, () => {
     );
   });
 
-  it('is no style that was not asked for, and the same in every release', () => {
+  it('shows only styles that were asked for, the same in every release', () => {
     fc.assert(
       fc.property(aFormattedText, (formatted) => {
         const asked = formatted.spans.map((span) => ({ ...span, style: spanStyles[span.kind] ?? 'BOLD' }));
@@ -84,7 +84,7 @@ describe('what the markers say', { timeout: 180_000 }, () => {
     );
   });
 
-  it('is exactly the spans where the text holds no marker characters and bold and italic keep apart', () => {
+  it('shows exactly the given spans if there are no markers and bold and italic are apart', () => {
     const words = fc.array(fc.constantFrom('ab', 'c d', '👋', '_', 'é\n'), { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(words, fc.constantFrom(...kinds), fc.nat(), fc.nat(), (pieces, kind, from, to) => {
@@ -110,13 +110,13 @@ const shown = (formatted: FormattedText) => {
   return read(styled, 'head');
 };
 
-describe('a text', () => {
-  it('without spans goes as it is, in normal mode', () => {
+describe('texts', () => {
+  it('sends a text without spans unchanged, in normal mode', () => {
     const text = '2 * 3, ~/home, `x`, ||y||, \\*';
     expect(toStyledText({ text, spans: [] })).toEqual({ message: text, textMode: 'normal' });
   });
 
-  it('keeps its stars beside a style', () => {
+  it('keeps stars beside a style', () => {
     const text = '2 * 3 = six';
     expect(toStyledText({ text, spans: [{ kind: 'bold', start: 8, length: 3 }] }).message).toBe(
       '2 \\* 3 = **six**',
@@ -153,7 +153,7 @@ describe('a text', () => {
     expect(message).toContain(`here (${url})`);
   });
 
-  it('marks the lines of a quote, and keeps the styles in it', () => {
+  it('marks the lines of a quote and keeps the styles in it', () => {
     const text = 'she said\none\ntwo\nand left';
     const spans: Span[] = [
       { kind: 'quote', start: 9, length: 7 },
@@ -165,7 +165,7 @@ describe('a text', () => {
     });
   });
 
-  it('loses italic where it meets bold, because three stars are read in two ways', () => {
+  it('drops italic where it meets bold, because three stars are ambiguous', () => {
     const text = 'ab cd';
     const both: Span[] = [
       { kind: 'bold', start: 0, length: 5 },

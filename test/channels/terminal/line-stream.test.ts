@@ -22,7 +22,7 @@ async function aStream(lineMs: number) {
   return { ...(await accepted.promise), socket, lines, ended };
 }
 
-it('cuts off a line that is begun and dribbles on without an end', async () => {
+it('closes the connection over a line that is never completed', async () => {
   const { socket, lines, ended } = await aStream(100);
   socket.write('{"type":"whole"}\n{"type":');
   const dribble = setInterval(() => socket.write(' '), 20);
@@ -31,7 +31,7 @@ it('cuts off a line that is begun and dribbles on without an end', async () => {
   expect(lines).toEqual(['{"type":"whole"}']);
 });
 
-it('reads nothing while it is paused, and holds no line for late that it kept waiting', async () => {
+it('reads nothing while paused and does not count that time against a line', async () => {
   const { socket, served, stream, lines } = await aStream(50);
   const begun = new Promise<void>((resolve) => {
     served.once('data', () => {
@@ -59,7 +59,7 @@ it('waits between two lines for as long as the client likes', async () => {
   expect(socket.destroyed).toBe(false);
 });
 
-it('sends a line however long it is and what follows it, and cuts off a client that leaves them unread', async () => {
+it('sends lines of any length, and cuts off a client that does not read them', async () => {
   const { stream, served, socket } = await aStream(1000);
   let received = 0;
   const whole = new Promise<void>((resolve) => {
@@ -76,7 +76,7 @@ it('sends a line however long it is and what follows it, and cuts off a client t
   expect(served.destroyed).toBe(true);
 });
 
-it('leaves no listener on its socket however often it sends and closes', async () => {
+it('leaves no listener on its socket, however often it sends and closes', async () => {
   const { stream, served } = await aStream(1000);
   const listeners = () => served.eventNames().map((name) => [name, served.listenerCount(name)]);
   const before = listeners();

@@ -17,7 +17,7 @@ describe('the socket of the terminal', () => {
   const adapterIn = (dataDir: string) =>
     channel.create({}, { log: quietLog, clock: systemClock, fetch, dataDir, timeline: session.timeline });
 
-  it('is open to its owner alone, and gone after stop', async () => {
+  it('opens the socket to its owner alone and removes it on stop', async () => {
     const adapter = host.newAdapter();
     await adapter.start(session.intake);
     expect((await stat(host.socketPath)).mode & 0o777).toBe(0o600);
@@ -26,7 +26,7 @@ describe('the socket of the terminal', () => {
     await expect(stat(host.socketPath)).rejects.toThrow(/ENOENT/);
   });
 
-  it('takes the place of what a killed process left', async () => {
+  it('replaces the socket file of a killed process', async () => {
     await writeFile(host.socketPath, 'left over');
     const adapter = host.newAdapter();
     await adapter.start(session.intake);
@@ -38,7 +38,7 @@ describe('the socket of the terminal', () => {
   });
 
   it.each(['', 'deep-'.repeat(30)])(
-    'of the process that serves now outlives a late stop of the one before: %s',
+    "keeps the new process's socket when the previous one stops late: %s",
     async (below) => {
       const dataDir = join(host.dataDir, below);
       await mkdir(dataDir, { recursive: true });
@@ -54,7 +54,7 @@ describe('the socket of the terminal', () => {
     },
   );
 
-  it('lies among the temporary files when its own path is too long, and a pointer says where', async () => {
+  it('puts a socket with too long a path among the temporary files, with a pointer to it', async () => {
     const dataDir = join(host.dataDir, 'deep-'.repeat(30));
     await mkdir(dataDir, { recursive: true });
     const adapter = adapterIn(dataDir);
@@ -77,7 +77,7 @@ describe('the socket of the terminal', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  it('cuts off a line that never ends, and goes on for others', async () => {
+  it('cuts off a client whose line never ends and serves the others', async () => {
     const adapter = host.newAdapter();
     await adapter.start(session.intake);
     const flooding = host.newClient();

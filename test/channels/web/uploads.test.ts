@@ -15,7 +15,7 @@ async function uploadsIn() {
   return { folder, ...createUploads({ folder, clock: systemClock }) };
 }
 
-it('takes a file that is too large to its end, since its sender hears no answer before, and drops one that is removed', async () => {
+it('reads an oversized upload to its end before it refuses it, and deletes a removed one', async () => {
   const { folder, take, drop } = await uploadsIn();
   const { server, port, token } = await aServer({ maxUploadBytes: 1_000 });
   onTestFinished(() => server.close());
@@ -55,7 +55,7 @@ it('takes a file that is too large to its end, since its sender hears no answer 
   expect(await readdir(folder)).toEqual([]);
 });
 
-it('makes room for new files by those whose message did not come within an hour', async () => {
+it('makes room for uploads by deleting those whose message did not come within an hour', async () => {
   const { folder, take } = await uploadsIn();
   const now = Date.now() / 1000;
   const wait = async (name: string, seconds: number) => {
