@@ -38,8 +38,8 @@ function resultFor(message: LlmMessage, content: string): LlmMessage {
   return { role: 'user', content: results };
 }
 
-describe('an answer', () => {
-  it('arrives piece by piece and ends with its usage', async () => {
+describe('answers', () => {
+  it('streams an answer piece by piece and ends with its usage', async () => {
     server.script([{ chunks: ['Good ', 'morning', ' ☀️'], usage: { input_tokens: 12, output_tokens: 5 } }]);
     const events = await eventsOf(aProvider());
     expect(events).toEqual([
@@ -58,7 +58,7 @@ describe('an answer', () => {
     ]);
   });
 
-  it('carries tool calls whose input arrives in pieces', async () => {
+  it('reads tool calls whose input arrives in pieces', async () => {
     const input = { path: 'notes/été', deep: [1, { a: null }] };
     server.script([{ text: 'looking', toolCalls: [{ name: 'list', input }, { name: 'list' }] }]);
     const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
@@ -68,7 +68,7 @@ describe('an answer', () => {
     expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'tool_use' });
   });
 
-  it('gives valid JSON for a tool call that streamed no input', async () => {
+  it('gives a tool call that streamed no input valid JSON', async () => {
     server.script([{ toolCalls: [{ name: 'list', inputJson: '' }] }]);
     const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
     expect(playEvents(events).content).toMatchObject([{ type: 'tool_use', input: {} }]);
@@ -80,18 +80,18 @@ describe('an answer', () => {
     ['max_tokens', 'max_tokens'],
     ['model_context_window_exceeded', 'max_tokens'],
     ['tool_use', 'tool_use'],
-  ])('that stops for %s finishes as %s', async (stopReason, finish) => {
+  ])('finishes an answer that stops for %s as %s', async (stopReason, finish) => {
     server.script([{ text: 'x', stopReason }]);
     expect((await eventsOf(aProvider())).at(-1)).toMatchObject({ type: 'complete', finish });
   });
 
-  it('that is a refusal ends as refused', async () => {
+  it('ends an answer that is a refusal as refused', async () => {
     server.script([{ text: 'I', stopReason: 'refusal' }]);
     const counted = { usage: { outputTokens: expect.any(Number) }, model: 'claude-sonnet-5-5' };
     expect(failureIn(await eventsOf(aProvider()))).toMatchObject({ kind: 'refused', counted });
   });
 
-  it('comes whole from send', async () => {
+  it('returns a whole answer from send', async () => {
     server.script([{ text: 'A short title', usage: { output_tokens: 3 } }]);
     const answer = await aProvider().send(aRequest(), new AbortController().signal);
     expect(answer).toMatchObject({
@@ -102,7 +102,7 @@ describe('an answer', () => {
     expect(lastBody().stream).toBe(false);
   });
 
-  it('is handed on before its connection ends, which an abort then does not cut', async () => {
+  it('passes an answer on before its connection ends, which an abort then does not cut', async () => {
     const linger = createGate();
     server.script([{ text: 'all of it', linger }]);
     const answers: Response[] = [];
@@ -123,7 +123,7 @@ describe('an answer', () => {
     await ended;
   });
 
-  it('with calls leaves its connection free for the call that follows at once', async () => {
+  it('reuses the connection for the call that follows an answer with tool calls', async () => {
     const provider = aProvider();
     await eventsOf(provider);
     const before = server.connectionCount();
@@ -140,7 +140,7 @@ describe('an answer', () => {
     expect(server.connectionCount()).toBe(before);
   });
 
-  it('that is whole lets go of a connection that never ends', async () => {
+  it('releases a connection that stays open after a whole answer', async () => {
     const linger = createGate();
     server.script([{ text: 'all of it', toolCalls: [{ name: 'list' }], linger }]);
     const reading = eventsOf(aProvider(), aRequest({ tools: [listTool] }));
@@ -151,20 +151,20 @@ describe('an answer', () => {
   });
 });
 
-describe('a stream that breaks off', () => {
+describe('interrupted streams', () => {
   const chunks = ['Once ', 'upon ', 'a time'];
 
   it.each<readonly [string, Reply]>([
     ['ends politely', { chunks, endAfter: 3 }],
     ['is cut', { chunks, cutAfter: 3 }],
-  ])('behind its last block is an answer when it %s', async (_how, reply) => {
+  ])('accepts an answer whose stream breaks off after its last block and %s', async (_how, reply) => {
     server.script([reply]);
     const events = await eventsOf(aProvider());
     expect(textIn(events)).toBe('Once upon a time');
     expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'end_turn' });
   });
 
-  it('behind a whole call is an answer with that call', async () => {
+  it('accepts an answer with a whole call whose stream breaks off', async () => {
     server.script([{ text: 'I look.', toolCalls: [{ name: 'list', input: {} }], endAfter: 2 }]);
     const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
     expect(events.at(-1)).toMatchObject({ type: 'complete' });
@@ -178,15 +178,15 @@ describe('a stream that breaks off', () => {
       { toolCalls: [{ name: 'list', inputJson: '' }], endAfter: 0 },
     ],
     ['with an error of the platform', { chunks, midStreamError: 'overloaded_error', afterChunks: 3 }],
-  ])('%s has failed, and may be asked for again', async (_where, reply) => {
+  ])('fails an answer that breaks off %s, and allows another request', async (_where, reply) => {
     server.script([reply]);
     const events = await eventsOf(aProvider(), aRequest({ tools: [listTool], reasoning: 'low' }));
     expect(failureIn(events)?.retry).toEqual({ kind: 'later' });
   });
 });
 
-describe('a request that cannot be sent', () => {
-  it('for a fault of our own is told as that, and never as a busy model', async () => {
+describe('unsendable requests', () => {
+  it('reports a fault of its own as such and never as a busy model', async () => {
     const before = server.requests.length;
     const schema: Record<string, unknown> = {};
     schema.itself = schema;
@@ -204,7 +204,7 @@ describe('a request that cannot be sent', () => {
     ['Could not process image', { kind: 'unsendable' }],
     ['this model does not support image input', { kind: 'unsendable' }],
     ['max_tokens: too many', { kind: 'failed' }],
-  ])('for its messages is known by what the platform says: %s', async (message, expected) => {
+  ])('recognizes a refusal of the messages by its words: %s', async (message, expected) => {
     server.script([{ status: 400, message }]);
     expect(failureIn(await eventsOf(aProvider()))).toMatchObject(expected);
   });
@@ -212,7 +212,7 @@ describe('a request that cannot be sent', () => {
 
 describe('thinking', () => {
   it.each(['claude-haiku-4-5', 'claude-sonnet-4-6', 'claude-opus-5', 'claude-sonnet-5-5', 'claude-opus-5-5'])(
-    'of %s goes back with its signature in the next turn',
+    'sends the thinking of %s back with its signature in the next turn',
     async (model) => {
       server.script([
         {
@@ -235,7 +235,7 @@ describe('thinking', () => {
     },
   );
 
-  it('that the platform redacted goes back as it came', async () => {
+  it('sends redacted thinking back unchanged', async () => {
     const messages: LlmMessage[] = [
       aUserMessage('a'),
       {
@@ -257,7 +257,7 @@ describe('thinking', () => {
   });
 
   it.each(['claude-sonnet-5-5', 'claude-opus-5-5', 'claude-haiku-5-5'])(
-    'of %s does not break the conversation when the prompt before it has changed',
+    'continues a conversation with thinking of %s after the prompt before it has changed',
     async (model) => {
       server.script([{ thinking: 'Hm.', text: 'one' }, { text: 'two' }, { text: 'three' }]);
       const provider = aProvider(model);
@@ -270,7 +270,7 @@ describe('thinking', () => {
     },
   );
 
-  it('is asked for by budget or by effort, as the model takes it', async () => {
+  it('requests thinking by budget or by effort, as the model expects', async () => {
     await eventsOf(aProvider('claude-haiku-4-5'), aRequest({ reasoning: 'low', maxTokens: 8000 }));
     expect(lastBody()).toMatchObject({
       thinking: { type: 'enabled', budget_tokens: 2000 },
@@ -280,7 +280,7 @@ describe('thinking', () => {
     expect(lastBody()).toMatchObject({ thinking: { type: 'adaptive' }, output_config: { effort: 'medium' } });
   });
 
-  it('is turned off as the model takes it, and kept low where it cannot be', async () => {
+  it('turns thinking off as the model expects, or keeps it low where it cannot be off', async () => {
     const thinkingOf = async (model: string) => {
       await eventsOf(aProvider(model));
       return lastBody().thinking?.type;
@@ -292,7 +292,7 @@ describe('thinking', () => {
     expect(lastBody().output_config?.effort).toBe('low');
   });
 
-  it('with a budget pauses for a tool turn that was written without it', async () => {
+  it('leaves out a thinking budget in a tool turn that began without thinking', async () => {
     const asking: LlmMessage = {
       role: 'assistant',
       content: [{ type: 'tool_use', id: 'toolu_x', name: 'list', input: {} }],
@@ -307,8 +307,8 @@ describe('thinking', () => {
   });
 });
 
-describe('a request', () => {
-  it('shows images and tool results, failed ones marked', async () => {
+describe('requests', () => {
+  it('sends images and tool results, with failed results marked', async () => {
     const messages: LlmMessage[] = [
       {
         role: 'user',
@@ -332,7 +332,7 @@ describe('a request', () => {
     expect(third?.[0]).toMatchObject({ is_error: true });
   });
 
-  it('never holds what the platform refuses: blank text, empty messages, odd tool input', async () => {
+  it('sends nothing that the API refuses: blank text, empty messages, invalid tool input', async () => {
     const messages: LlmMessage[] = [
       { role: 'user', content: [{ type: 'text', text: '  ' }] },
       {
@@ -351,7 +351,7 @@ describe('a request', () => {
     expect(textIn(await eventsOf(aProvider(), aRequest({ messages, system, tools: [listTool] })))).toBe('ok');
   });
 
-  it('marks four places for the prompt cache: tools, stable system, the last two user turns', async () => {
+  it('marks four cache points: tools, stable system and the last two user turns', async () => {
     const talk = ['a', 'b', 'c'].flatMap((text): LlmMessage[] => [
       aUserMessage(text),
       { role: 'assistant', content: [{ type: 'text', text: 'x' }] },
@@ -400,7 +400,7 @@ describe('a request', () => {
   });
 });
 
-describe('a failure', () => {
+describe('failures', () => {
   it.each([
     [401, 'unauthorised', undefined],
     [402, 'unauthorised', undefined],
@@ -410,14 +410,14 @@ describe('a failure', () => {
     [429, 'overloaded', 'later'],
     [500, 'overloaded', 'later'],
     [529, 'overloaded', 'later'],
-  ])('of status %i is %s', async (status, kind, retry) => {
+  ])('reads status %i as %s', async (status, kind, retry) => {
     server.script([{ status }]);
     const failure = failureIn(await eventsOf(aProvider()));
     expect(failure?.kind).toBe(kind);
     expect(failure?.retry?.kind).toBe(retry);
   });
 
-  it('says how long the platform wants to be left alone', async () => {
+  it('says how long the API asks to wait', async () => {
     server.script([
       { status: 429, retryAfter: 7 },
       { status: 429, retryAfter: new Date(Date.now() + 30_000).toUTCString() },
@@ -427,7 +427,7 @@ describe('a failure', () => {
     expect(later?.kind === 'later' && later.afterMs).toBeGreaterThan(25_000);
   });
 
-  it('of a prompt that is too long is overflow', async () => {
+  it('reads a prompt that is too long as overflow', async () => {
     server.script([{ status: 400, message: 'prompt is too long: 250000 tokens > 200000 maximum' }]);
     expect(failureIn(await eventsOf(aProvider()))?.kind).toBe('overflow');
   });
@@ -440,14 +440,14 @@ describe('a failure', () => {
     ['nothing but an end', { garbage: '' }, 'failed'],
     ['an error inside the stream', { midStreamError: 'overloaded_error', text: 'x' }, 'overloaded'],
     ['a closed connection', { disconnect: true as const }, 'overloaded'],
-  ])('%s is one error event, worth another try', async (_, fault, kind) => {
+  ])('turns %s into one error event that allows another request', async (_, fault, kind) => {
     server.script([fault]);
     const events = await eventsOf(aProvider());
     expect(events.filter((event) => event.type === 'error' || event.type === 'complete')).toHaveLength(1);
     expect(failureIn(events)).toMatchObject({ kind, retry: { kind: 'later' } });
   });
 
-  it('of a host that is not there is overloaded and names the cause', async () => {
+  it('reports an unreachable host as overloaded and names the cause', async () => {
     const gone = await startAnthropicServer();
     await gone.close();
     const provider = createAnthropicProvider({
@@ -461,7 +461,7 @@ describe('a failure', () => {
     });
   });
 
-  it('quotes neither the key nor what the stream held, not on the console either', async () => {
+  it('keeps keys and stream contents out of errors and the console', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     server.script([{ garbage: 'event: message_start\ndata: {"my diary": oh no\n\n' }, { status: 401 }]);
     const garbage = failureIn(await eventsOf(aProvider()));
@@ -471,7 +471,7 @@ describe('a failure', () => {
     printed.mockRestore();
   });
 
-  it('is thrown by send with its code and advice', async () => {
+  it('throws a failure from send with its code and retry advice', async () => {
     server.script([{ status: 529, retryAfter: 3 }, { status: 400 }]);
     const send = () => aProvider().send(aRequest(), new AbortController().signal);
     await expect(send()).rejects.toMatchObject({
@@ -482,14 +482,14 @@ describe('a failure', () => {
   });
 });
 
-describe('an abort', () => {
-  it('before the call makes no request', async () => {
+describe('aborts', () => {
+  it('makes no request after an abort', async () => {
     const before = server.requests.length;
     expect(failureIn(await eventsOf(aProvider(), aRequest(), AbortSignal.abort()))?.kind).toBe('aborted');
     expect(server.requests).toHaveLength(before);
   });
 
-  it('ends a stream that is silent', async () => {
+  it('ends a silent stream when aborted', async () => {
     server.script([{ chunks: ['so ', 'far'], silentAfter: 1 }]);
     const abort = new AbortController();
     const events: ModelEvent[] = [];
@@ -501,7 +501,7 @@ describe('an abort', () => {
     expect(failureIn(events)?.kind).toBe('aborted');
   });
 
-  it('ends a call that was never answered', async () => {
+  it('ends an unanswered call when aborted', async () => {
     server.script([{ hang: true }]);
     const abort = new AbortController();
     const count = server.requests.length;
@@ -511,7 +511,7 @@ describe('an abort', () => {
     expect(failureIn(await events)?.kind).toBe('aborted');
   });
 
-  it('reaches the stream at the exact chunk where the test holds it', async () => {
+  it('ends a stream when aborted between two chunks', async () => {
     const gate = createGate();
     server.script([{ chunks: ['a', 'b', 'c'], hold: { gate, afterChunks: 2 } }]);
     const abort = new AbortController();
@@ -526,7 +526,7 @@ describe('an abort', () => {
 describe('several keys', () => {
   const keysUsed = (from: number) => server.requests.slice(from).map((entry) => entry.keyIndex);
 
-  it('are tried in turn on 401, and the one that worked is used from then on', async () => {
+  it('tries keys in order after 401 and keeps the one that worked', async () => {
     const provider = aProvider('claude-sonnet-5-5', ['wrong', 'key-b']);
     const from = server.requests.length;
     expect(textIn(await eventsOf(provider))).toBe('ok');
@@ -538,27 +538,27 @@ describe('several keys', () => {
     ['billing', { status: 402 }],
     ['an empty balance', { status: 400, message: 'Your credit balance is too low to access the API.' }],
     ['quota', { status: 429, errorCode: 'enforced_spend_limit_reached' }],
-  ])('are tried in turn on %s', async (_, fault) => {
+  ])('tries the next key after a failure of %s', async (_, fault) => {
     server.script([fault, { text: 'ok' }]);
     const from = server.requests.length;
     expect(textIn(await eventsOf(aProvider('claude-sonnet-5-5', ['key-a', 'key-b'])))).toBe('ok');
     expect(keysUsed(from)).toEqual([0, 1]);
   });
 
-  it('serve calls at the same time, each moving on from its own refused key', async () => {
+  it('moves each of several concurrent calls on from its own refused key', async () => {
     const provider = aProvider('claude-sonnet-5-5', ['wrong', 'key-b']);
     const answers = await Promise.all([1, 2, 3].map(() => eventsOf(provider)));
     expect(answers.map(textIn)).toEqual(['ok', 'ok', 'ok']);
   });
 
-  it('are each tried once when all are refused', async () => {
+  it('tries each key once if all are refused', async () => {
     const from = server.requests.length;
     const failure = failureIn(await eventsOf(aProvider('claude-sonnet-5-5', ['wrong', 'worse', 'worst'])));
     expect(failure).toMatchObject({ kind: 'unauthorised' });
     expect(keysUsed(from)).toEqual([-1, -1, -1]);
   });
 
-  it('are not changed for a rate limit', async () => {
+  it('keeps the key after a rate limit', async () => {
     server.script([{ status: 429 }]);
     const from = server.requests.length;
     await eventsOf(aProvider('claude-sonnet-5-5', ['key-a', 'key-b']));

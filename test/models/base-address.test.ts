@@ -46,12 +46,12 @@ function ask(api: Api, baseUrl: string) {
 const tails = ['', '/', '/v1', '/v1/', '/v1/chat/completions', '/v1/messages', '/v1/models'];
 const cases = (['anthropic', 'openai'] as const).flatMap((api) => tails.map((tail) => [api, tail] as const));
 
-it.each(cases)('a server of the kind %s answers whose base address ends in "%s"', async (api, tail) => {
+it.each(cases)('reaches a server of the kind %s whose base address ends in "%s"', async (api, tail) => {
   expect((await ask(api, `${await aServer()}${tail}`)).text).toBe('hi');
 });
 
 it.each(['anthropic', 'openai'] as const)(
-  'a wrong base address of the kind %s is named in the failure',
+  'names a wrong base address of the kind %s in the failure',
   async (api) => {
     const url = await aServer();
     await expect(ask(api, `${url}/wrong/v1`)).rejects.toThrow(`${url}/wrong/v1/`);

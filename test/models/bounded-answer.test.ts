@@ -26,7 +26,7 @@ test.each([
   ['events with every kind of line end', ['data: 1\n', '\ndata: 2\r', '\n\r\ndata: 3\r\r', 'data: 4']],
   ['many marks in its strings', ['data: "[[[[\\"[[[[[[[{{{,,,"\n\n']],
   ['more bytes and marks in all than one event may have', Array(20).fill(`${wide}\r\n\r\n[,{\n\n`)],
-])('an answer is read as it is: %s', async (_what, pieces) => {
+])('reads an answer unchanged: %s', async (_what, pieces) => {
   expect((await readOf(pieces)).join('')).toBe(pieces.join(''));
 });
 
@@ -37,11 +37,11 @@ test.each([
   ['an event of many values behind a string', ['data: ["\\\\",1,1,1,1,1,1,1]\n\n']],
   ['events without end', Array(300).fill('data: {}\n\n')],
   ['an answer without events that is as long', [`${wide}\n\n${wide}`], 'application/json'],
-])('an answer that is too large is not read to its end: %s', async (_what, pieces, type = undefined) => {
+])('stops reading an answer that is too large: %s', async (_what, pieces, type = undefined) => {
   await expect(readOf(pieces, type)).rejects.toThrow('the answer is too large: more than ');
 });
 
-test('events that come at once leave others their turns', async () => {
+test('lets others take turns while it reads events that arrive at once', async () => {
   let turns = 0;
   let isRead = false;
   const others = (async () => {
@@ -61,7 +61,7 @@ test.each([
   ['anthropic', startAnthropicServer],
   ['openai', startOpenAiServer],
 ] as const)(
-  'an %s server’s endless event fails the call, and isn’t paid for again',
+  'fails a call over an %s server’s endless event without another request',
   async (kind, startServer) => {
     const server = await startServer();
     onTestFinished(() => server.close());

@@ -3,7 +3,7 @@ import { isUncounted } from '../../src/contracts/call-ledger.ts';
 import type { AgentId } from '../../src/contracts/ids.ts';
 import { type BudgetSettings, createBudgetRules } from '../../src/models/budget-rules.ts';
 
-describe('the budgets of a call', () => {
+describe('budget rules', () => {
   const defaultAgent = 'main' as AgentId;
   const limitsIn = (settings: Partial<BudgetSettings>, subject: object = {}) => {
     const rules = createBudgetRules({ budgets: {}, agents: [], defaultAgent, timeZone: 'UTC', ...settings });
@@ -23,7 +23,7 @@ describe('the budgets of a call', () => {
     };
   };
 
-  it('are none without limits, and those that have one', () => {
+  it('applies exactly the budgets that have limits', () => {
     expect(limitsIn({})).toEqual({ uncounted: 'all', limits: {} });
     const budgets = { run: 1, session: 2, tree: 3, person: 4, gateway: 5 };
     expect(limitsIn({ budgets })).toEqual({
@@ -32,17 +32,17 @@ describe('the budgets of a call', () => {
     });
   });
 
-  it('leave out what a call has not: a person, a run', () => {
+  it('leaves out budgets for a person or run that a call does not have', () => {
     const budgets = { run: 1, person: 4 };
     expect(limitsIn({ budgets }, { person: undefined, runId: undefined }).limits).toEqual({});
   });
 
-  it('begin anew with the day of the time zone', () => {
+  it("starts a budget's day by the configured time zone", () => {
     const budgets = { gateway: 5 };
     expect(limitsIn({ budgets, timeZone: 'Europe/Berlin' }).limits).toEqual({ 'gateway:2026-11-23': 5 });
   });
 
-  it('end with that day, however long it is', () => {
+  it("ends a budget's day by the time zone, even when clocks change", () => {
     const { limitsOf } = createBudgetRules({
       ...{ budgets: { gateway: 5 }, agents: [], defaultAgent, timeZone: 'Europe/Berlin' },
     });
@@ -54,7 +54,7 @@ describe('the budgets of a call', () => {
     expect([endOf(last), endOf(last + 1)]).toEqual([ends[2], Date.UTC(2026, 10, 23, 23)]);
   });
 
-  it('are an agent’s own in place of the common ones; a sub-agent spends those of the agent above it', () => {
+  it('prefers an agent’s own budgets; a sub-agent spends those of the agent above it', () => {
     const agents = [
       { id: 'main', budgets: { run: 10, tree: 30 } },
       { id: 'scout', budgets: { run: 1, tree: 3, person: 4 } },
@@ -66,7 +66,7 @@ describe('the budgets of a call', () => {
     });
   });
 
-  it('count no call of an agent without a limit, unless it is a sub-agent', () => {
+  it('counts no call of an agent without limits, unless it is a sub-agent', () => {
     const agents = [{ id: 'main' }, { id: 'scout', budgets: { run: 1 } }];
     const { uncounted } = limitsIn({ agents });
     const isFree = (agentId: string, name: string) => isUncounted(uncounted, { agentId, class: name });
@@ -77,7 +77,7 @@ describe('the budgets of a call', () => {
     expect(isFree('gone', 'main')).toBe(false);
   });
 
-  it('are the default agent’s for one that left the configuration', () => {
+  it('applies the default agent’s budgets to an agent that left the configuration', () => {
     const agents = [{ id: 'main', budgets: { run: 10 } }];
     expect(limitsIn({ agents }, { agentId: 'gone', topAgentId: 'gone' }).limits).toEqual({ 'run:r': 10 });
   });

@@ -37,8 +37,8 @@ const said: ModelRequest['messages'] = [
 ];
 const next: ModelRequest = { ...first, messages: [...said, aUserMessage('and now?')] };
 
-describe('the cache of Anthropic’s own server', () => {
-  it('is asked about with the answer before, for each conversation', async () => {
+describe('prompt cache diagnostics', () => {
+  it("asks about the cache with the previous answer's id, per conversation", async () => {
     server.script(() => ({ text: 'Hello.' }));
     const [start, provider] = [server.requests.length, anOwnServer()];
     for (const request of [first, { ...first, conversation: 'two' }, next]) await eventsOf(provider, request);
@@ -53,7 +53,7 @@ describe('the cache of Anthropic’s own server', () => {
     ]);
   });
 
-  it('is not asked about at any other server', async () => {
+  it('asks about the cache only at Anthropic’s own server', async () => {
     server.script(() => ({ text: 'Hello.', cacheMiss: 'system_changed' }));
     const start = server.requests.length;
     const provider = createAnthropicProvider({ ...access, baseUrl: server.url });
@@ -64,7 +64,7 @@ describe('the cache of Anthropic’s own server', () => {
     expect(askedFrom(start)).toEqual([undefined, undefined]);
   });
 
-  it('is no longer asked about where the question is refused', async () => {
+  it('stops asking about the cache if the question is refused', async () => {
     server.script((_, count) =>
       count === 1
         ? { status: 400, message: 'diagnostics: Extra inputs are not permitted' }
@@ -97,15 +97,18 @@ describe('the cache of Anthropic’s own server', () => {
       now: { ...next, messages: [aUserMessage('hullo'), ...next.messages.slice(1)] },
       changed: 'messages',
     },
-  ])('explains a miss by $what that Parley has changed', async ({ reason, old = first, now, changed }) => {
-    server.script((_, count) => (count === 1 ? { text: 'Hello.' } : { text: 'Yes.', cacheMiss: reason }));
-    const provider = anOwnServer();
-    expect(missIn(await eventsOf(provider, old))).toBeUndefined();
-    expect(missIn(await eventsOf(provider, now))).toEqual({ reason, changed: [changed], prefix });
-  });
+  ])(
+    'explains a cache miss by the $what that Parley has changed',
+    async ({ reason, old = first, now, changed }) => {
+      server.script((_, count) => (count === 1 ? { text: 'Hello.' } : { text: 'Yes.', cacheMiss: reason }));
+      const provider = anOwnServer();
+      expect(missIn(await eventsOf(provider, old))).toBeUndefined();
+      expect(missIn(await eventsOf(provider, now))).toEqual({ reason, changed: [changed], prefix });
+    },
+  );
 
   it.each(['model_changed', 'system_changed', 'tools_changed', 'messages_changed'])(
-    'gives the reason %s, which nothing explains if the next request only adds to the one before',
+    'reports the miss %s as unexplained if the request only adds to the previous one',
     async (reason) => {
       server.script(() => ({ text: 'Hello.', cacheMiss: reason }));
       const provider = anOwnServer();
@@ -117,7 +120,7 @@ describe('the cache of Anthropic’s own server', () => {
   );
 
   it.each(['previous_message_not_found', 'unavailable', 'moon_changed'])(
-    'may give the reason %s, which is about no part of a request',
+    'reports the miss %s, which concerns no part of a request, without blame',
     async (reason) => {
       server.script(() => ({ text: 'Hello.', cacheMiss: reason }));
       const provider = anOwnServer();
@@ -126,7 +129,7 @@ describe('the cache of Anthropic’s own server', () => {
     },
   );
 
-  it('may not know the reason yet', async () => {
+  it('reports no cache miss while its reason is pending', async () => {
     server.script(() => ({ text: 'Hello.', cacheMiss: 'pending' }));
     const provider = anOwnServer();
     await eventsOf(provider, first);

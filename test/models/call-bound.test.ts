@@ -4,7 +4,7 @@ import { aRequest } from './builders.ts';
 
 const data = 'a'.repeat(300_000);
 
-it('bounds an image by its price and all that a model or a plugin has named like one by its bytes', () => {
+it('bounds an image by its price, and anything a model or plugin calls one by its bytes', () => {
   const image = { type: 'image', mimeType: 'image/png', base64: data } as const;
   const shown = promptTextOf(aRequest({ messages: [{ role: 'user', content: [image] }] }));
   expect(shown.images).toBe(1);

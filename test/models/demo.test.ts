@@ -38,7 +38,7 @@ function goOn(messages: readonly LlmMessage[], events: readonly ModelEvent[], st
 }
 
 describe('the demo model', () => {
-  it('labels its answers and repeats what it was told, word by word in its pace', async () => {
+  it("labels the demo model's answers and repeats the message word by word", async () => {
     const { demo, clock } = aDemo();
     const events = await eventsOf(demo, aRequest({ messages: [aUserMessage('good morning')] }));
     expect(textIn(events)).toMatch(/^\[demo model\].*“good morning”/);
@@ -47,15 +47,15 @@ describe('the demo model', () => {
     expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'end_turn', model: 'demo' });
   });
 
-  it('says what it can show', async () => {
+  it('lists what the demo model can show', async () => {
     expect(textIn(await say('help'))).toMatch(/show a tool[\s\S]*work[\s\S]*spawn two[\s\S]*be silent/);
   });
 
-  it('is silent on request', async () => {
+  it('stays silent on request', async () => {
     expect(textIn(await say('please be silent'))).toBe('NO_REPLY');
   });
 
-  it('shows whichever harmless tool it is offered, and what it answered', async () => {
+  it('shows any harmless tool that it is offered, and its result', async () => {
     expect(callIn(await say('show a tool', [statusTool]))).toMatchObject({ name: 'session_status' });
     const messages = [aUserMessage('show me a tool')];
     const events = await eventsOf(aDemo().demo, aRequest({ messages, tools: [listTool, statusTool] }));
@@ -66,7 +66,7 @@ describe('the demo model', () => {
     );
   });
 
-  it('gives two sub-agents a part each, and puts both results into one answer', async () => {
+  it('gives two sub-agents a part each and combines both results in one answer', async () => {
     const spawnTool = { ...statusTool, name: 'sessions_spawn' };
     const messages = [aUserMessage('please spawn two')];
     const events = await eventsOf(aDemo().demo, aRequest({ messages, tools: [spawnTool] }));
@@ -97,7 +97,7 @@ describe('the demo model', () => {
     expect(callIn(await say('spawn two'))).toBeUndefined();
   });
 
-  it('does a part in three slow steps, so that there is time to steer or stop it', async () => {
+  it('does a part in three slow steps, which leaves time to steer or stop it', async () => {
     const { demo, clock } = aDemo();
     let messages: LlmMessage[] = [aUserMessage('Demo part 2 of 2.')];
     const said: string[] = [];
@@ -110,7 +110,7 @@ describe('the demo model', () => {
     expect(clock.waits.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(3000);
   });
 
-  it('says so when no tool is offered', async () => {
+  it('says that it has no tool to show if none is offered', async () => {
     const events = await say('show a tool', []);
     expect(callIn(events)).toBeUndefined();
     expect(textIn(events)).toContain('I have no tool to show here');
@@ -119,32 +119,29 @@ describe('the demo model', () => {
   it.each([
     ['two tools', [listTool, statusTool], 8],
     ['one tool', [statusTool], 4],
-  ] as const)(
-    'works step by step to its end with %s, and no loop guard stops it',
-    async (_name, tools, count) => {
-      const { demo } = aDemo();
-      const guard = createLoopGuard(fileSchema.parse({}).run.repeatedCalls);
-      let messages: LlmMessage[] = [
-        aUserMessage('hi'),
-        { role: 'assistant', content: [{ type: 'text', text: 'x' }] },
-        aUserMessage('work'),
-      ];
-      const steps: string[] = [];
-      for (let n = 0; n < count + 2; n += 1) {
-        const events = await eventsOf(demo, aRequest({ messages, tools }));
-        steps.push(/Step \d of \d|Done: all \d/.exec(textIn(events))?.[0] ?? '');
-        const call = callIn(events);
-        if (call === undefined) break;
-        const input = events.find((event) => event.type === 'tool_use_delta')?.json ?? '';
-        expect(guard.admit({ name: call.name, input })).toBe(true);
-        messages = goOn(messages, events);
-      }
-      const before = Array.from({ length: count - 1 }, (_, index) => `Step ${index + 1} of ${count}`);
-      expect(steps).toEqual([...before, `Done: all ${count}`]);
-    },
-  );
+  ] as const)('works to its end with %s without tripping the loop guard', async (_name, tools, count) => {
+    const { demo } = aDemo();
+    const guard = createLoopGuard(fileSchema.parse({}).run.repeatedCalls);
+    let messages: LlmMessage[] = [
+      aUserMessage('hi'),
+      { role: 'assistant', content: [{ type: 'text', text: 'x' }] },
+      aUserMessage('work'),
+    ];
+    const steps: string[] = [];
+    for (let n = 0; n < count + 2; n += 1) {
+      const events = await eventsOf(demo, aRequest({ messages, tools }));
+      steps.push(/Step \d of \d|Done: all \d/.exec(textIn(events))?.[0] ?? '');
+      const call = callIn(events);
+      if (call === undefined) break;
+      const input = events.find((event) => event.type === 'tool_use_delta')?.json ?? '';
+      expect(guard.admit({ name: call.name, input })).toBe(true);
+      messages = goOn(messages, events);
+    }
+    const before = Array.from({ length: count - 1 }, (_, index) => `Step ${index + 1} of ${count}`);
+    expect(steps).toEqual([...before, `Done: all ${count}`]);
+  });
 
-  it('takes a steer in at its next step, quotes it and stops its task', async () => {
+  it('quotes a steer at its next step and stops its task', async () => {
     const { demo } = aDemo();
     const messages = [aUserMessage('work')];
     const first = await eventsOf(demo, aRequest({ messages, tools: [listTool] }));
@@ -156,7 +153,7 @@ describe('the demo model', () => {
     expect(steered.at(-1)).toMatchObject({ finish: 'end_turn' });
   });
 
-  it('gives every call an id of its own', async () => {
+  it('gives every call a different id', async () => {
     const { demo } = aDemo();
     const request = aRequest({ messages: [aUserMessage('work')], tools: [listTool] });
     const ids = [await eventsOf(demo, request), await eventsOf(demo, request)].map(
@@ -165,7 +162,7 @@ describe('the demo model', () => {
     expect(new Set(ids).size).toBe(2);
   });
 
-  it('stops at once when it is aborted', async () => {
+  it('stops at once when aborted', async () => {
     const abort = new AbortController();
     const events: ModelEvent[] = [];
     for await (const event of aDemo().demo.stream(aRequest(), abort.signal)) {

@@ -18,8 +18,8 @@ afterAll(() => Promise.all([claude.close(), gpt.close()]));
 const check = (kind: 'anthropic' | 'openai', baseUrl: string, ...keys: readonly string[]) =>
   checkKeys({ kind, baseUrl, apiKeys: keys.map((key) => new Secret(key)) }, AbortSignal.timeout(patienceMs));
 
-describe('the keys of a provider', () => {
-  it('are each asked for free, and told apart', async () => {
+describe('the key check', () => {
+  it('checks each key free of charge and tells accepted from rejected ones', async () => {
     expect(await check('anthropic', claude.url, 'test-key', 'wrong-key')).toEqual([
       { kind: 'accepted', models: ['claude-sonnet-5-5'] },
       { kind: 'rejected', reason: '401 invalid x-api-key' },
@@ -31,13 +31,13 @@ describe('the keys of a provider', () => {
     expect(gpt.requests).toEqual([]);
   });
 
-  it('are taken out of the refusal that repeats them', async () => {
+  it('removes a key from the refusal that quotes it', async () => {
     expect(await check('openai', gpt.url, 'sk-very-secret')).toEqual([
       { kind: 'rejected', reason: '401 Incorrect API key provided: [secret]' },
     ]);
   });
 
-  it('are rejected by Gemini in its own words', async () => {
+  it("reports Gemini's rejection in its own words", async () => {
     const gemini = await startOpenAiServer({ flavour: 'gemini' });
     onTestFinished(gemini.close);
     expect(await check('openai', gemini.url, 'wrong-key')).toEqual([
@@ -45,7 +45,7 @@ describe('the keys of a provider', () => {
     ]);
   });
 
-  it('are not judged by a server that is away, or at an address where no model’s server is', async () => {
+  it('does not judge a key if the server is unreachable or not a model server', async () => {
     const [away] = await check('openai', 'http://127.0.0.1:1/v1', 'test-key');
     expect(away).toEqual({ kind: 'unreachable', reason: 'no connection: ECONNREFUSED' });
     const [foreign] = await check('openai', `${gpt.url}/elsewhere`, 'test-key');
@@ -56,7 +56,7 @@ describe('the keys of a provider', () => {
   });
 
   it.each(['anthropic', 'openai'] as const)(
-    'are not judged by a server of the kind %s that lists no models but takes calls',
+    'does not judge a key if a server of the kind %s takes calls but lists no models',
     async (kind) => {
       const server = createServer((request, response) => {
         request.resume();
@@ -73,7 +73,7 @@ describe('the keys of a provider', () => {
     },
   );
 
-  it('fail the check only when none of them is accepted', () => {
+  it('fails the check only if no key is accepted', () => {
     const [right, wrong] = [
       { kind: 'accepted', models: [] },
       { kind: 'rejected', reason: '401' },
@@ -102,7 +102,7 @@ describe('the keys of a provider', () => {
   });
 });
 
-it('says what to do about a server that is not there, by where it should be', () => {
+it('gives advice about an unreachable server that fits its address', () => {
   const local = 'http://127.0.0.1:11434/v1';
   expect(reachAdvice(local, false)).toBe('start the server at 127.0.0.1:11434, or correct its address');
   expect(reachAdvice(local, true)).toContain('its address is host.docker.internal, not 127.0.0.1');

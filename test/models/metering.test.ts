@@ -56,7 +56,7 @@ const countOf = ({ input_tokens, output_tokens }: typeof usage) => ({
 const turned: Reply = { status: 529 };
 const broken: Reply = { disconnect: true };
 
-it('charges an answer whose tokens nobody counted as unknown, with their estimate', async () => {
+it('charges an uncounted answer as unknown, with an estimate', async () => {
   server.script([{ chunks: ['one', 'two'], endAfter: 2 }]);
   const ledger = aLedger();
   expect((await eventsOf(aStack(ledger))).at(-1)).toMatchObject({ type: 'complete', isUncounted: true });
@@ -64,7 +64,7 @@ it('charges an answer whose tokens nobody counted as unknown, with their estimat
   expect(ledger.rows[0]?.end).toMatchObject({ state: 'unknown', model: models[0], usage });
 });
 
-it('closes a call that is stopped with what has arrived of it, wherever that happens', async () => {
+it('closes a call stopped at any point with what has arrived so far', async () => {
   const prompt = countOf({ ...usage, output_tokens: 0 });
   for (const [stopAt, writtenBytes] of [0, 4, 4, 8].entries()) {
     server.script([{ chunks: ['one ', 'two ', 'three'], usage }]);
@@ -78,7 +78,7 @@ it('closes a call that is stopped with what has arrived of it, wherever that hap
   }
 });
 
-it('charges an answer that was refused as it was counted', async () => {
+it('charges a refused answer as counted', async () => {
   server.script([{ text: 'I', stopReason: 'refusal', usage }]);
   const ledger = aLedger();
   expect(failureIn(await eventsOf(aStack(ledger)))).toMatchObject({ kind: 'refused' });
@@ -89,7 +89,7 @@ it('charges an answer that was refused as it was counted', async () => {
   expect(ledger.rows.map(({ end }) => end)).toMatchObject([counted, counted]);
 });
 
-it('records no call that is stopped while its provider loads, and each after that leaves at once', async () => {
+it('records no call that is stopped while its provider loads, and sends later calls at once', async () => {
   let asked = 0;
   const fetch = async () => {
     asked += 1;
@@ -118,7 +118,7 @@ it('records no call that is stopped while its provider loads, and each after tha
   }
 });
 
-it('closes a call that is stopped before it leaves as void, and asks no model', async () => {
+it('closes a call that is stopped before it leaves as void and asks no model', async () => {
   const ledger = aLedger();
   const stop = new AbortController();
   const open: CallLedger['open'] = async (call) => {
@@ -133,7 +133,7 @@ it('closes a call that is stopped before it leaves as void, and asks no model', 
   expect(server.requests.length).toBe(from);
 });
 
-it('asks no model when a budget has no room, and no fallback either', async () => {
+it('asks neither the model nor a fallback if a budget is spent', async () => {
   const ledger = { ...aLedger(), open: () => Promise.reject(new BudgetSpentError('person')) };
   const from = server.requests.length;
   const events = await eventsOf(aStack(ledger));
@@ -142,7 +142,7 @@ it('asks no model when a budget has no room, and no fallback either', async () =
 });
 
 // Must be the last test: if time runs out, fast-check lets its last case end on its own, on the same server.
-it('gives every try, also of a fallback, one row with one end at the prices of its own model', async () => {
+it("records every attempt, including fallbacks, once and at its model's prices", async () => {
   const reply = fc.constantFrom<Reply>({ text: 'yes', usage }, turned, broken);
   await holds(
     fc.asyncProperty(fc.array(reply, { minLength: 11, maxLength: 11 }), async (script) => {

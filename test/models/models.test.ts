@@ -32,14 +32,14 @@ function configured(file: object = {}, values: Record<string, string> = {}) {
   return { ...configuredModel(config, { clock, log: silentLog }), config, clock };
 }
 
-describe('the models of the configuration', () => {
-  it('are the demo model without any key', async () => {
+describe('configured models', () => {
+  it('uses the demo model without any key', async () => {
     const { models, name, isDemo } = configured({}, { ANTHROPIC_API_KEY: '' });
     expect([name, isDemo]).toEqual(['demo', true]);
     expect(textIn(await eventsOf(models.stackFor(name)))).toContain('[demo model]');
   });
 
-  it('fall back across providers, each at its own prices and waits', async () => {
+  it('falls back across providers, each with its own prices and limits', async () => {
     const usage = { input_tokens: 1000, output_tokens: 100 };
     const prices = { input: 7, output: 11, cacheWrite: 0, cacheRead: 0 };
     const { models, clock } = configured({
@@ -71,7 +71,7 @@ describe('the models of the configuration', () => {
     expect(models.stackFor('small').model().answerTokens).toBe(2048);
   });
 
-  it('are chosen by session, agent and default, titles and summaries by their own', () => {
+  it('chooses the model by session, agent and default, and separately for titles and summaries', () => {
     const { models, config } = configured({
       agents: [{ id: 'main' }, { id: 'clerk', model: 'claude-haiku-5-5', titleModel: 'demo' }],
     });
@@ -84,7 +84,7 @@ describe('the models of the configuration', () => {
     expect(models.nameFor('clerk', 'summary', 'claude-opus-5')).toBe('claude-opus-5');
   });
 
-  it('stand in for a name that is gone, and know which names people may give', () => {
+  it('replaces a model name that is gone and knows which names people may choose', () => {
     const { models } = configured();
     expect(models.stackFor('gone').model().id).toBe('claude-sonnet-5-5');
     const names = ['claude-opus-5', 'anthropic/x', 'openai/gpt-5', 'ollama/qwen3', 'demo', 'constructor'];

@@ -57,14 +57,14 @@ const off = { tracing: { headers: {} }, payloadLog: { enabled: false, maxMb: 1 }
 const redactor = createRedactor([key, password]);
 const deps = { clock: systemClock, log: silentLog, version: '1', redact: redactor.redact };
 
-it('is not there while it is off', async () => {
+it('leaves a provider unobserved while observers are off', async () => {
   const provider = await aModel();
   const { observers, tracer } = await openObservers(off, deps);
   expect([observers, tracer]).toEqual([[], undefined]);
   expect(observed(provider, observers, subject)).toBe(provider);
 });
 
-it('sees each try once, and an observer that fails is worth less than the answer', async () => {
+it('observes each attempt once and ignores observers that fail', async () => {
   const ends: string[] = [];
   const broken: CallObserver = {
     begin: () => ({
@@ -86,7 +86,7 @@ it('sees each try once, and an observer that fails is worth less than the answer
   expect(ends).toEqual(['answered', 'abandoned', 'answered', 'failed']);
 });
 
-it('writes requests and answers to a file of its owner, without keys, tokens and codes', async () => {
+it('logs requests and answers to a private file without keys, tokens and codes', async () => {
   const dataDir = aFolder();
   const token = '7000001:AAAA-telegram-token-0123456789abcdef';
   const { observers, close } = await openObservers(
@@ -117,7 +117,7 @@ it('writes requests and answers to a file of its owner, without keys, tokens and
   });
 });
 
-it('keeps the payload log within its size, and takes it back from other readers', async () => {
+it('keeps the payload log within its size and readable by its owner only', async () => {
   const folder = aFolder();
   const path = join(folder, 'payloads.jsonl');
   await writeFile(path, 'old\n', { mode: 0o644 });
@@ -134,7 +134,7 @@ it('keeps the payload log within its size, and takes it back from other readers'
   expect((await stat(path)).mode & 0o777).toBe(0o600);
 });
 
-it('sends a run, its calls and its tools as one trace, and nothing of what was said', async () => {
+it('sends a run, its calls and its tools as one trace without any of the content', async () => {
   const bodies: { readonly text: string; readonly head: string }[] = [];
   const collector = createServer(async (request, response) => {
     let text = '';
@@ -185,7 +185,7 @@ it('sends a run, its calls and its tools as one trace, and nothing of what was s
   });
 });
 
-it('loses the spans that a collector does not take, and nothing else', async () => {
+it('loses only spans if the collector does not accept them', async () => {
   const tracing = { endpoint: 'http://127.0.0.1:9', headers: {} };
   const { observers, close } = await openObservers({ ...off, tracing }, deps);
   const events = await eventsOf(observed(await aModel(), observers, undefined), asking('hello'));

@@ -9,12 +9,12 @@ import { holds } from '../support/holds.ts';
 const million = 1_000_000;
 
 describe('prices', () => {
-  it('are known for current models, with and without a date', () => {
+  it('knows prices for current models, with and without a date', () => {
     expect(lookUpPrices('claude-sonnet-5-5').input).toBe(2 * million);
     expect(lookUpPrices('claude-haiku-4-5-20251001').output).toBe(5 * million);
   });
 
-  it('of an unknown model are zero', () => {
+  it('charges nothing for an unknown model', () => {
     expect(costOf({ ...noUsage, inputTokens: million }, lookUpPrices('llama-9'))).toBe(0);
   });
 });
@@ -32,7 +32,7 @@ describe('cost', () => {
     expect(costOf(usage(1000, 1000, 1000, 1000), prices)).toBe(5000 + 25_000 + 500 + 6250);
   });
 
-  it('is that of the reasoning too where only the total counts it', () => {
+  it('charges reasoning tokens that only the total includes', () => {
     const answer = { prompt_tokens: 20, completion_tokens: 198 };
     const counted = [{ ...answer, total_tokens: 623 }, { ...answer, total_tokens: 218 }, answer].map((wire) =>
       countedUsage(wire, undefined, true),
@@ -45,13 +45,13 @@ describe('cost', () => {
     expect(costOf(noUsage, lookUpPrices('claude-haiku-5-5'))).toBe(0);
   });
 
-  it('prices a whole long call higher where the model does, cached tokens counted in', () => {
+  it('charges a long call the higher price where a model has one, including cached tokens', () => {
     const prices = lookUpPrices('claude-haiku-5-5');
     expect(costOf(usage(100_000), prices)).toBe(10_000);
     expect(costOf(usage(1, 1000, 100_000), prices)).toBe(Math.ceil(0.5 + 2500 + 5000));
   });
 
-  it('of calls together never exceeds the sum of their costs', () => {
+  it('never charges more for combined calls than for separate ones', () => {
     const tokens = fc.nat(50_000);
     const arbitrary = fc.tuple(tokens, tokens, tokens, tokens).map((each) => usage(...each));
     const prices = lookUpPrices('claude-sonnet-5-5');

@@ -45,7 +45,7 @@ export function providerContract(
     const { callingRequest = aRequest({ tools: [listTool], reasoning: 'low' }) } = facts;
     const isScripted = facts.callingRequest === undefined;
 
-    it('closes every block that it opens, and goes on from the results of its calls', async () => {
+    it('closes every block that it opens, and continues after the results of its calls', async () => {
       script({ text: 'I look.', toolCalls: [path('a'), path('b')] }, { text: 'Two.' });
       const events = await eventsOf(stage.provider(), callingRequest);
       checkGrammar(events);
@@ -59,7 +59,7 @@ export function providerContract(
       expect(last.at(-1)).toMatchObject({ finish: 'end_turn' });
     });
 
-    it.runIf(isScripted)('streams an answer with its usage, its cost and its model', async () => {
+    it.runIf(isScripted)('streams an answer with its usage, cost and model', async () => {
       const usage = { input_tokens: 800, cache_read_input_tokens: 200, output_tokens: 100 };
       script({ chunks: ['Hel', 'lo ', 'you'], usage });
       const events = await eventsOf(stage.provider());
@@ -74,41 +74,38 @@ export function providerContract(
       expect([inputTokens + cacheReadTokens, outputTokens]).toEqual([1000, 100]);
     });
 
-    it.runIf(isScripted)(
-      'makes parallel calls apart from each other, and its history is accepted',
-      async () => {
-        script(
-          { thinking: 'Two at once.', text: 'I look.', toolCalls: [path('a'), path('b'), { name: 'list' }] },
-          { text: 'Three.' },
-        );
-        const request = aRequest({ tools: [listTool], reasoning: 'low' });
-        const first = await eventsOf(stage.provider(), request);
-        expect(first.at(-1)).toMatchObject({ type: 'complete', finish: 'tool_use' });
-        const answer = playEvents(first);
-        const calls = answer.content.filter((block) => block.type === 'tool_use');
-        expect(calls.map(({ input }) => input)).toEqual([{ path: 'a' }, { path: 'b' }, {}]);
-        expect(new Set(calls.map(({ id }) => id)).size).toBe(3);
-        const messages = [...request.messages, answer, resultsFor(calls), aUserMessage('and?')];
-        // Adjacent messages with the same role become one.
-        const [last, before] = [messages.pop(), messages.pop()];
-        if (last?.role === 'user' && before?.role === 'user')
-          messages.push({ role: 'user', content: [...before.content, ...last.content] });
-        const second = await eventsOf(stage.provider(), { ...request, messages });
-        expect(textIn(second)).toBe('Three.');
-        expect(JSON.stringify(stage.bodies().at(-1)).includes('Two at once.')).toBe(facts.signs);
-        const ofAnother = messages.map((message) =>
-          message.role === 'assistant' ? foreign(message) : message,
-        );
-        script({ text: 'Still three.' });
-        expect(textIn(await eventsOf(stage.provider(), { ...request, messages: ofAnother }))).toBe(
-          'Still three.',
-        );
-        expect(JSON.stringify(stage.bodies().at(-1))).not.toContain('Two at once.');
-        expect(stage.refusals()).toEqual([]);
-      },
-    );
+    it.runIf(isScripted)('separates parallel calls, and its history is accepted', async () => {
+      script(
+        { thinking: 'Two at once.', text: 'I look.', toolCalls: [path('a'), path('b'), { name: 'list' }] },
+        { text: 'Three.' },
+      );
+      const request = aRequest({ tools: [listTool], reasoning: 'low' });
+      const first = await eventsOf(stage.provider(), request);
+      expect(first.at(-1)).toMatchObject({ type: 'complete', finish: 'tool_use' });
+      const answer = playEvents(first);
+      const calls = answer.content.filter((block) => block.type === 'tool_use');
+      expect(calls.map(({ input }) => input)).toEqual([{ path: 'a' }, { path: 'b' }, {}]);
+      expect(new Set(calls.map(({ id }) => id)).size).toBe(3);
+      const messages = [...request.messages, answer, resultsFor(calls), aUserMessage('and?')];
+      // Adjacent messages with the same role become one.
+      const [last, before] = [messages.pop(), messages.pop()];
+      if (last?.role === 'user' && before?.role === 'user')
+        messages.push({ role: 'user', content: [...before.content, ...last.content] });
+      const second = await eventsOf(stage.provider(), { ...request, messages });
+      expect(textIn(second)).toBe('Three.');
+      expect(JSON.stringify(stage.bodies().at(-1)).includes('Two at once.')).toBe(facts.signs);
+      const ofAnother = messages.map((message) =>
+        message.role === 'assistant' ? foreign(message) : message,
+      );
+      script({ text: 'Still three.' });
+      expect(textIn(await eventsOf(stage.provider(), { ...request, messages: ofAnother }))).toBe(
+        'Still three.',
+      );
+      expect(JSON.stringify(stage.bodies().at(-1))).not.toContain('Two at once.');
+      expect(stage.refusals()).toEqual([]);
+    });
 
-    it('shows an image', async () => {
+    it('sends an image', async () => {
       script({ text: 'A dot.' });
       const content = [
         { type: 'text', text: 'what is it?' },
@@ -122,7 +119,7 @@ export function providerContract(
       expect(JSON.stringify(stage.bodies().at(-1))).toContain(dot);
     });
 
-    it.runIf(isScripted)('never asks for more than the longest answer of the request', async () => {
+    it.runIf(isScripted)("never requests more than the request's longest answer", async () => {
       for (const reasoning of ['off', 'low', 'high'] as const) {
         script({ text: 'short' });
         await eventsOf(stage.provider(), aRequest({ maxTokens: 3000, reasoning }));
@@ -154,7 +151,7 @@ export function providerContract(
         { chunks: ['a', 'b'], midStreamError: 'overloaded_error', afterChunks: 1 },
         { kind: 'overloaded', retry: { kind: 'later' } },
       ],
-    ])('ends %s with one error of its kind', async (_what, reply, expected) => {
+    ])('ends %s with one error of the right kind', async (_what, reply, expected) => {
       script(reply);
       const events = await eventsOf(stage.provider());
       expect(events.filter(isEnd)).toHaveLength(1);
@@ -162,7 +159,7 @@ export function providerContract(
       expect(failureIn(events)?.detail).not.toContain('test-key');
     });
 
-    it.runIf(isScripted)('goes to the next key when one is refused for itself, and stays there', async () => {
+    it.runIf(isScripted)('switches to the next key if one is refused, and keeps it', async () => {
       const provider = stage.provider(['wrong-key', 'test-key']);
       script({ text: 'one' }, { text: 'two' });
       const before = stage.bodies().length;
@@ -171,7 +168,7 @@ export function providerContract(
       expect(stage.bodies().length - before).toBe(3);
     });
 
-    it('ends at once when it is aborted, at any event', async () => {
+    it('ends at once when aborted at any event', async () => {
       const turn = { thinking: 'Hm.', chunks: ['a', 'b', 'c'], toolCalls: [path('a'), path('b')] };
       const request = callingRequest;
       script(turn);
@@ -186,7 +183,7 @@ export function providerContract(
       }
     });
 
-    it('answers without a stream too', async () => {
+    it('answers without streaming, too', async () => {
       script({ text: 'A title' }, { status: 401 });
       const { signal } = new AbortController();
       const answer = await stage.provider().send(aRequest(), signal);

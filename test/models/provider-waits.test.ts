@@ -34,8 +34,8 @@ function aModel() {
   return { clock, waits, model, requests, untilWaiting };
 }
 
-describe('calls that wait for one provider', () => {
-  it('are all woken by one that succeeds, without their time passing', async () => {
+describe('waits for a provider', () => {
+  it('wakes all waiting calls after one success, before their time is up', async () => {
     const { clock, waits, model, requests, untilWaiting } = aModel();
     server.script(Array(12).fill({ status: 529 }));
     const calls = Array.from({ length: 12 }, () => eventsOf(model));
@@ -52,7 +52,7 @@ describe('calls that wait for one provider', () => {
     expect({ requests: requests(), passed: clock.now() - began }).toEqual({ requests: 25, passed: 0 });
   });
 
-  it('are woken a few for each success, those that have waited longest first, spread over a moment', async () => {
+  it('wakes a few calls per success, longest waiting first and spread over a moment', async () => {
     const clock = manualClock();
     const waits = createProviderWaits({ clock, random: () => 0.5 });
     const woken: number[] = [];
@@ -70,7 +70,7 @@ describe('calls that wait for one provider', () => {
     expect(waits.waiting().count).toBe(196);
   });
 
-  it('are not woken again right after they were woken and failed', async () => {
+  it('does not wake a call again right after it was woken and failed', async () => {
     const { clock, waits, model, requests, untilWaiting } = aModel();
     server.script([{ status: 529 }]);
     const call = eventsOf(model);
@@ -89,7 +89,7 @@ describe('calls that wait for one provider', () => {
     expect(textIn(await call)).toBe('at last');
   });
 
-  it('sit out a limit that is their own', async () => {
+  it('does not wake a call early that waits for its own limit', async () => {
     const { clock, model, untilWaiting, waits } = aModel();
     server.script([{ status: 429, retryAfter: 20 }, { text: 'another' }, { text: 'mine' }]);
     const call = eventsOf(model);
@@ -101,7 +101,7 @@ describe('calls that wait for one provider', () => {
     expect(textIn(await call)).toBe('mine');
   });
 
-  it('end at once when their call is aborted', async () => {
+  it('ends a wait at once when its call is aborted', async () => {
     const { model, untilWaiting, waits } = aModel();
     server.script([{ status: 529 }]);
     const abort = new AbortController();

@@ -83,11 +83,11 @@ describe.each([
     model: 'claude-sonnet-5-5',
   },
   { api: 'OpenAI', start: startOpenAiServer, create: createOpenAiProvider, model: 'gpt-5' },
-])('an answer of $api by a name that has no prices', ({ start, create, model }) => {
+])('an answer from $api under a name without prices', ({ start, create, model }) => {
   it.each([
     ['another name', '"model":"bedrock/some-model"', 'bedrock/some-model'],
     ['no name', '"its-model":""', model],
-  ])('costs as much as what was asked: %s', async (_what, named, expected) => {
+  ])('charges an answer as the requested model if it has %s', async (_what, named, expected) => {
     const server = await start();
     onTestFinished(server.close);
     const fetch: typeof globalThis.fetch = async (...call) => {
@@ -109,7 +109,7 @@ describe.each([
 it.each([
   ['Anthropic', createAnthropicProvider],
   ['OpenAI', createOpenAiProvider],
-])('shows no key that no request to %s can hold', async (_api, create) => {
+])('shows no key that cannot be sent in a request to %s', async (_api, create) => {
   const apiKeys = ['first-key\nsecond-key'];
   const events = await eventsOf(create({ apiKeys, model: 'some-model', baseUrl: 'http://127.0.0.1:9' }));
   expect(failureIn(events)).toMatchObject({ kind: 'unsendable', isLocal: true });
@@ -119,31 +119,28 @@ it.each([
 it.each([
   ['Anthropic', createAnthropicProvider, 'ANTHROPIC_CUSTOM_HEADERS'],
   ['OpenAI', createOpenAiProvider, 'OPENAI_CUSTOM_HEADERS'],
-])(
-  'sends a server of the API of %s its own headers, and none of the environment',
-  async (_api, create, variable) => {
-    vi.stubEnv(variable, 'x-of-another: secret\nx-of-all: secret');
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const sent: Headers[] = [];
-    const fetch: typeof globalThis.fetch = async (_url, init) => {
-      sent.push(new Headers(init?.headers));
-      return new Response('{"error":{"message":"no-entry"}}', { status: 404 });
-    };
-    const headers = { 'x-own': 'no-entry' };
-    const provider = create({ apiKeys: ['test-key'], model: 'some-model', headers, fetch });
-    // The server's error detail is shown to people.
-    expect(failureIn(await eventsOf(provider))?.detail).toContain('[secret]');
-    expect(sent.map((each) => [each.get('x-own'), each.get('x-of-another'), each.get('x-of-all')])).toEqual([
-      ['no-entry', null, null],
-    ]);
-    expect(process.env[variable]).toContain('x-of-another');
-  },
-);
+])('sends an %s server its own headers and none from the environment', async (_api, create, variable) => {
+  vi.stubEnv(variable, 'x-of-another: secret\nx-of-all: secret');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const sent: Headers[] = [];
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    sent.push(new Headers(init?.headers));
+    return new Response('{"error":{"message":"no-entry"}}', { status: 404 });
+  };
+  const headers = { 'x-own': 'no-entry' };
+  const provider = create({ apiKeys: ['test-key'], model: 'some-model', headers, fetch });
+  // The server's error detail is shown to people.
+  expect(failureIn(await eventsOf(provider))?.detail).toContain('[secret]');
+  expect(sent.map((each) => [each.get('x-own'), each.get('x-of-another'), each.get('x-of-all')])).toEqual([
+    ['no-entry', null, null],
+  ]);
+  expect(process.env[variable]).toContain('x-of-another');
+});
 
 it.each([
   ['Anthropic', createAnthropicProvider],
   ['OpenAI', createOpenAiProvider],
-])('owes %s nothing for a request that found no connection', async (_api, create) => {
+])('charges nothing for a request to %s that found no connection', async (_api, create) => {
   const failWith = async (code: string, syscall: string) => {
     const cause = Object.assign(new Error('no'), { code, syscall });
     const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
@@ -153,7 +150,7 @@ it.each([
   expect(await failWith('ETIMEDOUT', 'read')).not.toHaveProperty('isFree');
 });
 
-describe('an OpenAI-compatible server', () => {
+describe('OpenAI-compatible servers', () => {
   const open = async (options: Parameters<typeof startOpenAiServer>[0], model: string) => {
     const server = await startOpenAiServer(options);
     onTestFinished(server.close);
@@ -161,7 +158,7 @@ describe('an OpenAI-compatible server', () => {
     return { server, provider: createOpenAiProvider({ apiKeys, model, baseUrl: server.url }) };
   };
 
-  it('is asked once more without a parameter that it does not take, and never for it again', async () => {
+  it('repeats a request once without an unsupported parameter and never sends that again', async () => {
     const refusedParams = ['max_completion_tokens', 'reasoning_effort', 'stream_options'];
     const { server, provider } = await open({ refusedParams }, 'gpt-5');
     expect(textIn(await eventsOf(provider))).toBe('You said: hello');
@@ -171,14 +168,14 @@ describe('an OpenAI-compatible server', () => {
     expect(server.requests.at(-1)?.body).toMatchObject({ max_tokens: 16_000 });
   });
 
-  it('that takes no limit so large gives answers up to its own', async () => {
+  it("falls back to the server's own answer limit if it accepts none", async () => {
     const refusedParams = ['max_tokens', 'max_completion_tokens'];
     const { server, provider } = await open({ refusedParams }, 'gpt-4-turbo');
     expect(textIn(await eventsOf(provider))).toBe('You said: hello');
     expect(Object.keys(server.requests.at(-1)?.body ?? {}).join()).not.toContain('max_');
   });
 
-  it('is asked so by two at once, and neither fails for it', async () => {
+  it('lets two concurrent calls drop an unsupported parameter without failing', async () => {
     const { provider } = await open({ refusedParams: ['stream_options'] }, 'gpt-5');
     const both = await Promise.all([eventsOf(provider), eventsOf(provider)]);
     expect(both.map(textIn)).toEqual(['You said: hello', 'You said: hello']);
@@ -191,7 +188,7 @@ describe('an OpenAI-compatible server', () => {
     [500, 'image input is not supported - hint: you may need to provide the mmproj'],
     [500, 'Unsupported content part type: "image_url"'],
   ])(
-    'whose model sees no images is told that there is one, and shown none again: %i %s',
+    'replaces images by a note for a model that sees none, now and later: %i %s',
     async (status, message) => {
       const { server, provider } = await open({}, 'some-model');
       server.script((body) =>
@@ -216,7 +213,7 @@ describe('an OpenAI-compatible server', () => {
     ['Groq', 400, '`tool calling` is not supported with this model'],
     ['Gemini', 400, 'Function calling is not enabled for models/gemma-3-27b-it'],
   ])(
-    'whose model takes no tools answers without them, and hears nothing of them: %s',
+    'continues without tools if the model supports none, and describes past calls: %s',
     async (_, status, message) => {
       const { server, provider } = await open({}, 'some-model');
       server.script((body) => ('tools' in body ? { status, message } : { text: 'By heart.' }));
@@ -251,7 +248,7 @@ describe('an OpenAI-compatible server', () => {
     },
   );
 
-  it('keeps its tools when it refuses something else about them', async () => {
+  it('keeps tools if the server refuses something else about them', async () => {
     const { server, provider } = await open({}, 'some-model');
     const message = "No endpoints found that support the provided 'tool_choice' value.";
     server.script([{ status: 404, message }, { text: 'hi' }]);
@@ -261,7 +258,7 @@ describe('an OpenAI-compatible server', () => {
     expect(server.requests.map(({ body }) => 'tools' in body)).toEqual([true, true]);
   });
 
-  it('is shown images again after an hour, since it may see them by then', async () => {
+  it('sends images again after an hour, in case the model sees them by then', async () => {
     const server = await startOpenAiServer();
     onTestFinished(server.close);
     let now = 0;
@@ -288,7 +285,7 @@ describe('an OpenAI-compatible server', () => {
     ]);
   });
 
-  it('that refuses one image for itself is shown the others', async () => {
+  it('keeps sending images after one of them was refused', async () => {
     const { server, provider } = await open({}, 'some-model');
     const message = "Invalid 'messages[0].content[0].image_url'. Expected a base64-encoded data URL.";
     server.script([{ status: 400, message }]);
@@ -298,14 +295,14 @@ describe('an OpenAI-compatible server', () => {
     expect(server.requests.length).toBe(1);
   });
 
-  it('that counts no tokens leaves an estimate, which is marked as such', async () => {
+  it('estimates tokens that the server does not count, and marks the estimate', async () => {
     const { provider } = await open({ refusedParams: ['stream_options'] }, 'gpt-5');
     const end = (await eventsOf(provider)).at(-1);
     expect(end).toMatchObject({ type: 'complete', isUncounted: true });
     expect(end?.type === 'complete' && end.usage.inputTokens).toBeGreaterThan(0);
   });
 
-  it('that has miscounted is not believed either: below zero in 32 bits, say', async () => {
+  it("estimates tokens if the server's count is absurd, for example negative in 32 bits", async () => {
     const { server, provider } = await open({}, 'gpt-5');
     server.script([{ text: 'Yes.', usage: { input_tokens: 4_294_967_295 } }]);
     const end = (await eventsOf(provider)).at(-1);
@@ -313,24 +310,24 @@ describe('an OpenAI-compatible server', () => {
     expect(end?.type === 'complete' && end.cost).toBeLessThan(1_000);
   });
 
-  it('needs no key of its own', async () => {
+  it('works without a key', async () => {
     const { provider } = await open({ flavour: 'ollama', keys: [] }, 'qwen3');
     expect(textIn(await eventsOf(provider))).toBe('You said: hello');
   });
 
-  it('is believed about its charge where no price is known', async () => {
+  it("accepts the server's charge if no price is known", async () => {
     const { provider } = await open({ flavour: 'openrouter' }, 'vendor/model');
     expect((await eventsOf(provider)).at(-1)).toMatchObject({ cost: 250_000 });
   });
 
-  it('is asked for no reasoning beside tools where the model takes only one of both', async () => {
+  it('requests no reasoning beside tools if the model supports only one of them', async () => {
     const { server, provider } = await open({}, 'gpt-6-luna');
     await eventsOf(provider, aRequest({ tools: [listTool], reasoning: 'high' }));
     await eventsOf(provider, aRequest({ reasoning: 'high' }));
     expect(server.requests.map(({ body }) => body.reasoning_effort)).toEqual(['none', 'high']);
   });
 
-  it('that signs its calls gets back what it wrote beside them, from the same model only', async () => {
+  it('returns signatures with calls to the model that signed them, and to no other', async () => {
     const { server, provider } = await open({ flavour: 'gemini' }, 'gemini-3-pro');
     const toolCalls = ['a', 'b'].map((path) => ({ name: 'list', input: { path } }));
     server.script([{ toolCalls }, { text: 'Two.' }, { text: 'Still two.' }]);
@@ -358,7 +355,7 @@ describe('an OpenAI-compatible server', () => {
     expect(given).toEqual([false, true, false]);
   });
 
-  it('that signs its calls takes those of another model, once it has asked for signatures', async () => {
+  it("continues with another model's calls once signatures are demanded", async () => {
     const { server, provider } = await open(
       { flavour: 'gemini', mayRefuse: 'calls without a signature' },
       'gemini-3-pro',
@@ -387,7 +384,7 @@ describe('an OpenAI-compatible server', () => {
     }
   });
 
-  it('that wants all reasoning back takes messages without, once it has asked for it', async () => {
+  it('continues with messages without reasoning once the server demands it', async () => {
     const { server, provider } = await open({}, 'deepseek-v4-pro');
     const message = 'The `reasoning_content` in the thinking mode must be passed back to the API.';
     const answered: LlmMessage = { role: 'assistant', content: [{ type: 'text', text: 'Hello.' }] };
@@ -401,7 +398,7 @@ describe('an OpenAI-compatible server', () => {
     expect(server.requests.length).toBe(2);
   });
 
-  it('that tells of a wrong key by its words only is asked with the next one', async () => {
+  it('recognizes a wrong key by the words alone and tries the next one', async () => {
     const server = await startOpenAiServer({ flavour: 'gemini' });
     onTestFinished(server.close);
     const access = { model: 'gemini-3-pro', baseUrl: server.url };
@@ -412,14 +409,14 @@ describe('an OpenAI-compatible server', () => {
     expect(failureIn(await eventsOf(wrong))).toMatchObject({ kind: 'unauthorised', isFree: true });
   });
 
-  it('may put its refusal into a list', async () => {
+  it('reads a refusal inside a list', async () => {
     const { server, provider } = await open({ flavour: 'gemini' }, 'gemini-3-pro');
     const message = 'The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).';
     server.script([{ status: 400, message }]);
     expect(failureIn(await eventsOf(provider))).toMatchObject({ kind: 'overflow', detail: `400 ${message}` });
   });
 
-  it('may give each piece of a call an id of its own', async () => {
+  it('joins the pieces of a call even if each has a different id', async () => {
     const { server, provider } = await open({}, 'some-model');
     const pieces = [
       { index: 0, id: 'a', type: 'function', function: { name: 'list', arguments: '' } },
@@ -431,7 +428,7 @@ describe('an OpenAI-compatible server', () => {
     expect(content).toEqual([{ type: 'tool_use', id: 'a', name: 'list', input: { path: 'x' } }]);
   });
 
-  it('may give all of its calls one id, or numbers', async () => {
+  it('separates calls that share an id or have numbers as ids', async () => {
     const { server, provider } = await open({}, 'some-model');
     for (const id of ['same', 7]) {
       const piece = (index: number, args: string) => ({
@@ -445,14 +442,14 @@ describe('an OpenAI-compatible server', () => {
     }
   });
 
-  it('may write its text in parts', async () => {
+  it('joins text that arrives in parts', async () => {
     const { server, provider } = await open({}, 'some-model');
     const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] };
     server.script([streamOf([{ content: [thinking] }, { content: [{ type: 'text', text: 'Yes.' }] }])]);
     expect(textIn(await eventsOf(provider))).toBe('Yes.');
   });
 
-  it('may leave its thinking in its text, and nobody takes it for the answer', async () => {
+  it('separates thinking inside the text from the answer', async () => {
     const { server, provider } = await open({}, 'some-model');
     const whole = '\n<think>\nA greeting. <b> </thin\n</think>\n\nHello.';
     for (let size = 1; size <= whole.length; size += 1) {
@@ -466,7 +463,7 @@ describe('an OpenAI-compatible server', () => {
     expect(await provider.send(aRequest(), new AbortController().signal)).toMatchObject({ text: 'Hello.' });
   });
 
-  it('may nest its reasoning as deep as it likes: no later request holds it', async () => {
+  it('drops reasoning that is nested too deeply for a later request', async () => {
     const { server, provider } = await open({}, 'some-model');
     const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`);
     const signed = async (depth: number) => {
@@ -478,7 +475,7 @@ describe('an OpenAI-compatible server', () => {
     expect([await signed(3), await signed(3_000)]).toEqual([true, false]);
   });
 
-  it('may begin its text with what looks like thinking, or never end that', async () => {
+  it('keeps text that only starts like thinking, and drops thinking that never ends', async () => {
     const { server, provider } = await open({}, 'some-model');
     const said = async (...pieces: readonly string[]) => {
       server.script([streamOf(pieces.map((content) => ({ content })))]);
@@ -497,7 +494,7 @@ describe('an OpenAI-compatible server', () => {
   it.each([
     ['insufficient_system_resource', 'later'],
     ['sensitive', undefined],
-  ])('ends with %s what is no answer, also where it does not stream', async (stopReason, retry) => {
+  ])('fails a whole answer that ends with %s', async (stopReason, retry) => {
     const { server, provider } = await open({}, 'some-model');
     server.script([{ text: 'Half an ans', stopReason }]);
     const sent = provider.send(aRequest(), new AbortController().signal);
@@ -517,7 +514,7 @@ describe('an OpenAI-compatible server', () => {
     [{ status: 429, errorCode: 'insufficient_quota' }, 'unauthorised'],
     [{ stopReason: 'content_filter' }, 'refused'],
     [{ stopReason: 'sensitive' }, 'refused'],
-  ] as const)('says in its own words: %j', async (reply, kind) => {
+  ] as const)("reads refusals in the server's own words: %j", async (reply, kind) => {
     const { server, provider } = await open({}, 'gpt-5');
     server.script([reply]);
     expect((await eventsOf(provider)).at(-1)).toMatchObject({ type: 'error', failure: { kind } });

@@ -82,7 +82,7 @@ describe.each(Object.keys(apis) as Api[])('a refusal by a server of the kind %s'
           each,
         ] as const,
     );
-  it.each(cases)('leads to what it means: %s', async (_what, error) => {
+  it.each(cases)('acts on what a refusal means: %s', async (_what, error) => {
     const { failure, notes, keys } = await ask(api, error);
     const [kind, rotates, next] = consequences[error.is];
     expect([failure.refusal, failure.kind, failure.detail]).toEqual([error.is, kind, expect.any(String)]);
@@ -99,7 +99,7 @@ describe.each(Object.keys(apis) as Api[])('a refusal by a server of the kind %s'
   });
 });
 
-it('asks with the next key when a stream breaks off because of the first one, until every key is refused', async () => {
+it('tries the next key if a stream breaks off over the first one, until all are refused', async () => {
   const chunk = { id: 'a', object: 'chat.completion.chunk', model: 'm' };
   const refused = { ...chunk, choices: [], error: { code: 402, message: 'Insufficient credits' } };
   const answer = { ...chunk, choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] };
@@ -122,7 +122,7 @@ it('asks with the next key when a stream breaks off because of the first one, un
   expect(failureIn(await eventsOf(provider))).not.toHaveProperty('retry');
 });
 
-it('asks again without the images that a stream breaks off for', async () => {
+it('asks again without the images that broke a stream', async () => {
   const refused = { error: { object: 'error', message: 'The model is not multimodal', code: 400 } };
   const answer = { id: 'a', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] };
   const server = await aServer(({ body }) => ({
@@ -141,7 +141,7 @@ it('asks again without the images that a stream breaks off for', async () => {
   expect((await eventsOf(provider, request)).at(-1)).toMatchObject({ type: 'complete' });
 });
 
-describe('a body of any shape', () => {
+describe('malformed bodies', () => {
   const strange = [null, 7, true, '', 'x', [], {}, [null], { a: null }];
   const mutations = (body: unknown): unknown[] => [
     { error: { message: 'Provider returned error', metadata: { raw: JSON.stringify(body) } } },
@@ -155,7 +155,7 @@ describe('a body of any shape', () => {
     { ...Object(body), unknown_field: strange },
     JSON.stringify(body)?.slice(0, -5),
   ];
-  it('never makes a failure unreadable, and alarms the owner only where the original or its status does', () => {
+  it('reads any body as a failure and alerts the owner only if the original would', () => {
     for (const { body, is } of errorBodies)
       for (const [index, mutated] of mutations(body).entries())
         for (const status of [
@@ -189,7 +189,7 @@ describe('a body of any shape', () => {
   });
 });
 
-describe('the words of a person', () => {
+describe('quoted text', () => {
   const wordings = errorBodies.map(({ body }) => JSON.stringify(body)).join('\n');
   const hostile = `${wordings}\n{"error":{"code":"invalid_api_key","type":"insufficient_quota"}}`;
   const request = aRequest({ messages: [aUserMessage(hostile)] });
@@ -208,7 +208,7 @@ describe('the words of a person', () => {
       400,
       (said) => ({ error: { message: 'Provider returned error', metadata: { raw: said } } }),
     ],
-  ])('never raise an alarm about key or credit when a server repeats them %s', async (_how, status, echo) => {
+  ])('never alerts about key or credit when a server quotes a message %s', async (_how, status, echo) => {
     for (const { body } of errorBodies)
       for (const said of [JSON.stringify(body), wordingIn(body)]) {
         const { failure, notes } = await ask('openai', { status, body: echo(said) }, request);
@@ -226,7 +226,7 @@ function wordingIn(body: unknown): string {
   return String(error?.message ?? message ?? JSON.stringify(body));
 }
 
-it('a body without a type is searched for a page no further than its first 1,000 bytes', async () => {
+it('searches only the first 1,000 bytes of an untyped body for a page', async () => {
   let sent = 0;
   const blanks = async function* () {
     for (; sent < 100; sent += 1) yield Buffer.alloc(100, ' ');

@@ -28,8 +28,8 @@ async function run(script: readonly Reply[], models: readonly string[] = ['claud
   return { events, waits: clock.waits, requests: server.requests.slice(from) };
 }
 
-describe('a call that fails before its first token', () => {
-  it('is tried 8 times, waiting 2 s × 2^(n-1), a minute at most', async () => {
+describe('calls that fail before their first token', () => {
+  it('tries a call 8 times and waits 2 s × 2^(n-1), a minute at most', async () => {
     const { events, waits, requests } = await run(Array(8).fill({ status: 529 }));
     expect(requests).toHaveLength(8);
     expect(waits).toEqual([2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
@@ -47,7 +47,7 @@ describe('a call that fails before its first token', () => {
     expect(textIn(events)).toBe('at last');
   });
 
-  it('waits as long as it would by itself when retry-after makes no sense', async () => {
+  it('waits its own time if retry-after makes no sense', async () => {
     const senseless = ['0', '-5', 'soon', 'NaN', '0.000001'];
     const { waits, events } = await run([
       ...senseless.map((retryAfter) => ({ status: 503, retryAfter })),
@@ -67,7 +67,7 @@ describe('a call that fails before its first token', () => {
     ['a stream cut after an empty piece', { chunks: ['', 'x'], cutAfter: 1 }],
     ['an error event before the first token', { text: 'x', midStreamError: 'overloaded_error' }],
     ['garbage', { garbage: 'event: message_start\ndata: {{{\n\n' }],
-  ])('is tried again after %s, and the person sees one answer', async (_, fault) => {
+  ])('retries after %s and shows one answer', async (_, fault) => {
     const { events, requests } = await run([fault, { text: 'fine now' }]);
     expect(requests).toHaveLength(2);
     expect(events.map((event) => event.type)).toEqual([
@@ -79,7 +79,7 @@ describe('a call that fails before its first token', () => {
     ]);
   });
 
-  it('never repeats the person’s message: every attempt sends the very same request (pitfall 15)', async () => {
+  it('sends the very same request with every attempt (pitfall 15)', async () => {
     const { requests } = await run([{ status: 429 }, { disconnect: true }, { status: 500 }, { text: 'ok' }]);
     const bodies = requests.map((entry) => JSON.stringify(entry.body));
     expect(new Set(bodies).size).toBe(1);
@@ -96,20 +96,20 @@ describe('a call that fails before its first token', () => {
   });
 });
 
-describe('a call that is not tried again', () => {
+describe('calls that are not retried', () => {
   it.each<[string, Reply]>([
     ['a bad request', { status: 400 }],
     ['a missing model', { status: 404 }],
     ['a refused key', { status: 401 }],
     ['an overflow', { status: 413 }],
     ['a refusal', { text: 'no', stopReason: 'refusal' }],
-  ])('is one that ended with %s', async (_, reply) => {
+  ])('does not retry a call that ended with %s', async (_, reply) => {
     const { events, requests } = await run([reply]);
     expect(requests).toHaveLength(1);
     expect(events.at(-1)?.type).toBe('error');
   });
 
-  it('is one whose first token was shown', async () => {
+  it('does not retry a call whose first token was shown', async () => {
     const { events, requests } = await run(
       [{ chunks: ['half ', 'whole'], cutAfter: 1 }],
       ['claude-sonnet-5-5', 'claude-opus-5'],
@@ -119,7 +119,7 @@ describe('a call that is not tried again', () => {
     expect(failureIn(events)?.kind).toBe('failed');
   });
 
-  it('is one that was aborted while it waited', async () => {
+  it('does not retry a call that was aborted during its wait', async () => {
     server.script([{ status: 529 }]);
     const from = server.requests.length;
     const abort = new AbortController();
@@ -140,14 +140,14 @@ describe('fallback models', () => {
   const asked = (requests: readonly { body: { model: string } }[]) =>
     requests.map((entry) => entry.body.model);
 
-  it('are asked in order, each but the last after 3 tries', async () => {
+  it('asks fallback models in order, each but the last after 3 tries', async () => {
     const { events, requests } = await run([...Array(6).fill({ status: 529 }), { text: 'hi' }], models);
     expect(asked(requests)).toEqual([...Array(3).fill(models[0]), ...Array(3).fill(models[1]), models[2]]);
     expect(events.at(-1)).toMatchObject({ type: 'complete', model: 'claude-haiku-4-5' });
     expect(events.filter((event) => event.type === 'warning' && event.kind === 'fallback')).toHaveLength(2);
   });
 
-  it('are asked at once when the first model cannot be used at all', async () => {
+  it('asks a fallback at once if the first model cannot be used at all', async () => {
     const { requests, waits } = await run([{ status: 404 }, { text: 'hi' }], models);
     expect(asked(requests)).toEqual(models.slice(0, 2));
     expect(waits).toEqual([]);
@@ -156,11 +156,11 @@ describe('fallback models', () => {
   it.each<[string, Reply]>([
     ['an overflow', { status: 413 }],
     ['a refusal', { text: 'no', stopReason: 'refusal' }],
-  ])('are never asked after %s', async (_, reply) => {
+  ])('asks no fallback after %s', async (_, reply) => {
     expect((await run([reply], models)).requests).toHaveLength(1);
   });
 
-  it('serve send as well', async () => {
+  it('falls back in send, too', async () => {
     server.script([{ status: 404 }, { status: 529 }, { text: 'A title' }]);
     const [first, second] = models.map((model) =>
       createAnthropicProvider({ model, apiKeys: ['test-key'], baseUrl: server.url }),
@@ -174,7 +174,7 @@ describe('fallback models', () => {
   });
 });
 
-describe('property: the policy', () => {
+describe('the retry policy', () => {
   const kinds = [
     'aborted',
     'unauthorised',
@@ -199,7 +199,7 @@ describe('property: the policy', () => {
     random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
   });
 
-  it('never exceeds its tries and its waits, and never goes on after abort, overflow or refusal', () => {
+  it('keeps to its tries and waits and never continues after abort, overflow or refusal', () => {
     const property = fc.property(failure, state, (failed, at) => {
       const step = nextTry(failed, at);
       if (['aborted', 'overflow', 'refused'].includes(failed.kind)) expect(step.kind).toBe('end');

@@ -271,18 +271,18 @@ const written: readonly (readonly [string, string, Answer])[] = [
   ['a comparison', 'a < b, c <d and e<f', { text: 'a < b, c <d and e<f' }],
 ];
 
-describe('what a model has written', () => {
-  it.each(written)('is read as what it is: %s', (_what, whole, expected) => {
+describe('text written by a model', () => {
+  it.each(written)('reads text as what it is: %s', (_what, whole, expected) => {
     expect(readPieces([whole])).toEqual(expected);
   });
 
-  it.each(written)('is read the same wherever it is split: %s', (_what, whole, expected) => {
+  it.each(written)('reads text the same wherever it is split: %s', (_what, whole, expected) => {
     expect(readPieces([...whole])).toEqual(expected);
     for (let at = 1; at < whole.length; at += 1)
       expect(readPieces([whole.slice(0, at), whole.slice(at)]), `split at ${at}`).toEqual(expected);
   });
 
-  it('is read the same in any pieces, whatever follows what', () => {
+  it('reads text the same in any pieces and in any order', () => {
     const parts = fc.array(
       fc.constantFrom(...written.map(([, whole]) => whole), '\n', ' ', '`', '<', '</think>', '```\n'),
       {
@@ -306,7 +306,7 @@ describe('what a model has written', () => {
     holds(property, { numRuns: 3_000, interruptAfterTimeLimit: 4_000 });
   });
 
-  it('never contains a call where no tool was offered', () => {
+  it('finds no call if no tool was offered', () => {
     const { calls: _, ...rest } = readPieces(
       ['Look.\n<tool_call>{"name":"list","arguments":{}}</tool_call>'],
       [],
