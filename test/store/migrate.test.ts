@@ -17,12 +17,12 @@ function countCommits(wal: Buffer): number {
   return commits;
 }
 
-it('makes the schema in one transaction, so that a crash leaves all of it or nothing', async () => {
+it('creates the schema in one transaction, so that a crash leaves all of it or nothing', async () => {
   const { dataDir } = await aStore();
   expect(countCommits(await readFile(join(dataDir, 'parley.db-wal')))).toBe(1);
 });
 
-it('leaves a schema that is up to date as it is', async () => {
+it('opens an up-to-date database again', async () => {
   const dataDir = aFolder();
   const first = await openStore({ kind: 'sqlite', dataDir });
   await first.close();
@@ -30,7 +30,7 @@ it('leaves a schema that is up to date as it is', async () => {
   await second.close();
 });
 
-it('refuses a database of a version that it does not know, and leaves it as it is', async () => {
+it('refuses a database of an unknown version and leaves it unchanged', async () => {
   const dataDir = aFolder();
   const first = await openStore({ kind: 'sqlite', dataDir });
   await first.close();

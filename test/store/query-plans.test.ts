@@ -40,14 +40,14 @@ const { store, sqlite } = await openMemoryStore((connection) => (text) => {
 
 afterAll(() => sqlite.close());
 
-it('reads a history from its cut on, and nothing before', async () => {
+it('reads a history from its cut on and nothing before it', async () => {
   await store.read(readHistory, { sessionId: 'any' });
   const plans = [...asked].filter((sql) => sql.includes('"keptFrom"')).flatMap(planOf);
   expect(plans).toContainEqual(expect.stringMatching(/^SEARCH transcript .*position>\?/));
   expect(plans.filter((detail) => /SCAN|TEMP B-TREE/.test(detail))).toEqual([]);
 });
 
-it('reads what is open without reading what is over', async () => {
+it('reads open rows without reading ended ones', async () => {
   await sayAndAnswer('anna');
   await store.read(readSweep, {});
   await store.read(readUnnotified, { afterMs: 2_000 });
@@ -69,13 +69,13 @@ it('reads what is open without reading what is over', async () => {
     expect(detail).toMatch(/INDEX (?:inbox(?:Open|Due|Fetching)|outboxOpen)/);
 });
 
-it('hides the values from the planner, or SQLite would prepare the statements anew for each', async () => {
+it("hides values from the planner, so that SQLite doesn't prepare a statement for each value", async () => {
   await sayAndAnswer('bela');
   const shown = [...asked].filter((sql) => /[^+]\?/.test(sql));
   expect(shown).toEqual([]);
 });
 
-it('reads what was overheard and shown to no run without reading what was shown', async () => {
+it('reads unshown context without reading the shown context', async () => {
   const worker = aWorker(store);
   const overheard = { conversation: 'fred', text: 'by the way', item: { passesGate: false } };
   await worker.accept(aMessage(overheard), aMessage({ conversation: 'fred', text: 'hello' }));
@@ -86,7 +86,7 @@ it('reads what was overheard and shown to no run without reading what was shown'
   for (const detail of ofContext) expect(detail).toContain('INDEX groupContextUnshown');
 });
 
-it('tells whether a message was seen without reading all that was overheard', async () => {
+it('finds out whether a message was seen without reading all overheard messages', async () => {
   const target = aRoute('fred');
   asked.clear();
   await store.read(readIsSeen, { run: { laneKey: 'any', sessionId: 'any', target }, messageId: 'any' });
@@ -94,7 +94,7 @@ it('tells whether a message was seen without reading all that was overheard', as
   expect(plans).toEqual([expect.stringContaining('INDEX groupContextMessage')]);
 });
 
-it('names the messages of a page without reading those of others', async () => {
+it('reads the message ids of a page without reading other messages', async () => {
   asked.clear();
   await store.read(readMessageIds, { ids: ['any', 'other'] });
   const plans = [...asked].flatMap(planOf);
@@ -102,7 +102,7 @@ it('names the messages of a page without reading those of others', async () => {
   expect(plans).toContainEqual(expect.stringContaining('INDEX inboxRun'));
 });
 
-it('accounts for a message without reading the history', async () => {
+it('traces a message without reading the history', async () => {
   await sayAndAnswer('cora');
   const worker = aWorker(store);
   await worker.accept(aMessage({ conversation: 'cora', text: 'one more', messageId: 'more' }));
@@ -149,7 +149,7 @@ function isWholeForWhy(detail: string): boolean {
   return /^SCAN (?!accounts|conversations|latest$|toolCalls USING COVERING INDEX)/.test(detail);
 }
 
-it('lists what was not delivered without reading what was', async () => {
+it('lists undelivered parts without reading delivered ones', async () => {
   asked.clear();
   await store.read(readUndelivered, { limit: 5 });
   const plans = [...asked].flatMap(planOf).filter((detail) => detail.includes('outbox'));
@@ -157,7 +157,7 @@ it('lists what was not delivered without reading what was', async () => {
   for (const detail of plans) expect(detail).toMatch(/USING INDEX outbox(?:Open|Unknown|Failed)/);
 });
 
-it('counts what is in motion without reading what is over', async () => {
+it('counts open work without reading ended work', async () => {
   await sayAndAnswer('dora');
   asked.clear();
   await store.read(readOpenCounts, {});
@@ -168,7 +168,7 @@ it('counts what is in motion without reading what is over', async () => {
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
-it('sums up what a conversation has used without reading its calls or its messages', async () => {
+it('sums up a conversation’s usage without reading its calls or messages', async () => {
   const { sessionId } = await sayAndAnswer('greta');
   asked.clear();
   await store.read(readLaneStatus, { laneKey: aLane('greta').key });
@@ -191,7 +191,7 @@ it('finds where an owner wrote last without reading the lanes of others', async 
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
-it('lists and changes what waits without reading the history', async () => {
+it('lists and changes waiting items without reading the history', async () => {
   await sayAndAnswer('dora');
   const worker = aWorker(store);
   const laneKey = aLane('dora').key;
@@ -210,7 +210,7 @@ it('lists and changes what waits without reading the history', async () => {
   expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
 });
 
-it('lists what waits in all conversations, and finds it, without reading what is over', async () => {
+it('lists and finds the waiting items of all conversations without reading ended ones', async () => {
   asked.clear();
   await store.read(readQueuedItems, { limit: 5 });
   await store.read(findQueuedItem, { id: 'any' });
@@ -221,7 +221,7 @@ it('lists what waits in all conversations, and finds it, without reading what is
   ).toEqual([]);
 });
 
-it('lists lanes page by page without reading those that rest or what is over', async () => {
+it('lists lanes page by page without reading idle lanes or ended work', async () => {
   asked.clear();
   const { lanes } = await store.read(readLiveLanes, { limit: 5, leaseMs: 30_000 });
   await store.read(readLiveLanes, { limit: 5, leaseMs: 30_000, after: { group: 'idle', key: 'any' } });
@@ -234,7 +234,7 @@ it('lists lanes page by page without reading those that rest or what is over', a
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
-it('joins the parts of an album, and closes one that nobody addressed, without reading the history', async () => {
+it('joins the parts of an album, and closes an unaddressed one, without reading the history', async () => {
   const { worker, saying, laneKey } = aConversation(store);
   const photo = { kind: 'image', ref: 'photo' } as const;
   const content = { text: 'look', prompt: 'look', sender: { id: 'ann', name: 'ann' }, sentAt: 1 };
@@ -262,7 +262,7 @@ it('frees what a dead process held without reading every lane', async () => {
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
-it('recovers a run without reading what other sessions have said', async () => {
+it('recovers a run without reading other sessions', async () => {
   const worker = aWorker(store);
   await worker.accept(aMessage({ conversation: 'emil', text: 'hello' }));
   const run = await worker.claimRun(aLane('emil').key);

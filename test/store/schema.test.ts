@@ -85,7 +85,7 @@ const engines = [
   },
 ] as const;
 
-it('has a fingerprint for each step, which a change of a released step would break', () => {
+it('has a fingerprint for each migration, so that changing a released one fails', () => {
   const adds = Object.values(migrations).map((step) => step.adds);
   const fingerprints = adds.map((_, at) => fingerprintOf(expectedCatalogue(adds.slice(0, at + 1))));
   expect(fingerprints).toEqual(Object.values(migrations).map(({ fingerprint }) => fingerprint));
@@ -99,7 +99,7 @@ for (const { name, isThere, make } of engines)
       return database;
     };
 
-    it('is the one that the released steps are known by', async () => {
+    it('creates a schema that matches the fingerprint of the released migrations', async () => {
       const { run, dialect } = await made();
       const steps = Object.values(migrations).map(({ adds }) => adds);
       const found = await readCatalogue(run as AskCatalogue, dialect, steps);
@@ -108,7 +108,7 @@ for (const { name, isThere, make } of engines)
     });
 
     it.each(alterations)(
-      'is refused with %s, by each start and by doctor, and left as it is',
+      'refuses a schema with %s at each start and in doctor, and leaves it unchanged',
       async (_, sql, finding) => {
         const { settings, run } = await made();
         for (const statement of sql) await run(statement);
@@ -125,7 +125,7 @@ for (const { name, isThere, make } of engines)
       },
     );
 
-    it('gets its plain indexes back when one is missing or has become another', async () => {
+    it('restores a missing or changed plain index', async () => {
       const { settings, run, dialect } = await made();
       await run('drop index "outboxRun"');
       await run('drop index "inboxOpen"');
@@ -136,7 +136,7 @@ for (const { name, isThere, make } of engines)
       expect(await differences()).toEqual({ misfits: [], indexes: [] });
     });
 
-    it('may share its database with the tables and plain indexes of others', async () => {
+    it('accepts foreign tables and plain indexes in its database', async () => {
       const { settings, run } = await made();
       await run('create table strange (id text primary key)');
       await run('create index "ownIndex" on inbox ("senderId")');
@@ -144,7 +144,7 @@ for (const { name, isThere, make } of engines)
       expect(await run('select * from strange')).toEqual([]);
     });
 
-    it('may have more in it once a later version has only added to it, but never less', async () => {
+    it('accepts additions of a later version, but no omissions', async () => {
       const { settings, run } = await made();
       await run('alter table inbox add column colour text');
       await run(`insert into kysely_migration values ('0099-add-colour', '2030-01-01')`);

@@ -10,8 +10,8 @@ import { account, holder } from './builders.ts';
 import { type Beside, describeEachDatabase } from './each-database.ts';
 import { everything } from './everything.ts';
 
-describeEachDatabase('a step that fails half way', (open, beside) => {
-  it('leaves nothing behind, whichever table refuses the write', async () => {
+describeEachDatabase('a step that fails halfway', (open, beside) => {
+  it('leaves nothing of a step that fails halfway, whichever table rejects the write', async () => {
     const store = open();
     const { conversationKey, worker, saying, claimRun, answer } = aConversation(store);
     const epoch = await worker.hold();

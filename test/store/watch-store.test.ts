@@ -16,7 +16,7 @@ const store: Store = {
 };
 const step: StoreCommand<Error | undefined, void> = { name: 'step', run: async () => undefined };
 
-it('remembers that the database takes no writes, since when and why, until it takes one', async () => {
+it('remembers since when and why the database accepts no writes, until it accepts one', async () => {
   let now = 1;
   const watched = watchStore(store, () => now++);
   expect(watched.trouble()).toBeUndefined();
@@ -29,7 +29,7 @@ it('remembers that the database takes no writes, since when and why, until it ta
   expect(watched.trouble()).toBeUndefined();
 });
 
-it('takes a step that was refused for no trouble of the database', async () => {
+it("doesn't count a rejected step as trouble of the database", async () => {
   const watched = watchStore(store, () => 1);
   for (const refusal of [new ParleyError('stale_epoch', 'another has it'), new Error('a fault of ours')])
     await expect(watched.write(step, refusal)).rejects.toBe(refusal);

@@ -18,7 +18,7 @@ import { readLane } from '../lane-at-rest.ts';
 
 const texts = textsFor('en');
 
-describeEachDatabase('a stranger', (open, beside) => {
+describeEachDatabase('a stranger’s pairing request', (open, beside) => {
   const forgetTries = () => beside.sql(`update "pairingTries" set "recent" = '[]'`);
   const rows = (account: string) => open().read(readAccessRows, { account });
   beforeEach(async () => {
@@ -26,7 +26,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     for (const table of ['people', 'pairings']) await beside.sql(`delete from "${table}"`);
   });
 
-  it('is shown one code, however often they write', async () => {
+  it('shows a stranger one code, however often they write', async () => {
     const bot = await aBot(open());
     for (const code of ['AAAA2222', 'BBBB2222', 'CCCC2222']) await bot.asks('eve', code);
     expect(await rows(bot.account)).toEqual({
@@ -39,7 +39,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     expect(await approve(open(), 'AAAA2222')).toMatchObject({ kind: 'approved', ref: 'test:eve' });
   });
 
-  it('is shown a new code when the old one has expired, and the old one is worth nothing', async () => {
+  it('shows a new code when the old one has expired, and the old code no longer works', async () => {
     const bot = await aBot(open());
     await bot.asks('eve', 'AAAA3333');
     await beside.sql(`update "pairings" set "expiresAt" = 1 where "account" = '${bot.account}'`);
@@ -50,7 +50,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     expect(await approve(open(), 'BBBB3333')).toMatchObject({ kind: 'approved' });
   });
 
-  it('is let in on the account that showed the code, once, and nobody else is', async () => {
+  it('lets in only the person whose code was approved, once, and on that account only', async () => {
     const [bot, other] = [await aBot(open()), await aBot(open())];
     await bot.asks('eve', 'AAAA4444');
     await bot.asks('mallory', 'BBBB4444');
@@ -65,7 +65,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     await expect(other.says('eve', 'user')).rejects.toSatisfy((error) => hasCode(error, 'access_changed'));
   });
 
-  it('is let in once although two approve at once', async () => {
+  it('lets a person in once when two processes approve at once', async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     for (let n = 0; n < 4; n++) {
@@ -80,7 +80,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     }
   });
 
-  it('never waits as the fourth, and pushes nobody out', { timeout: 300_000 }, async () => {
+  it('refuses a fourth pending request and keeps the three earlier ones', { timeout: 300_000 }, async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     const bot = await aBot(open());
@@ -96,7 +96,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     expect(await approve(open(), 'AAAA6666')).toMatchObject({ kind: 'approved', ref: 'test:ann' });
   });
 
-  it('is found by no more than ten attempts a minute, in whatever process, and the right code is not even looked at', async () => {
+  it("allows ten attempts a minute across all processes, and doesn't check even a right code after that", async () => {
     const bot = await aBot(open());
     await bot.asks('eve', 'AAAA7777');
     const tries = [];
@@ -109,7 +109,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     expect(await approve(restarted, 'AAAA7777')).toMatchObject({ kind: 'approved' });
   });
 
-  it('who is turned down gets no other code until the first would have expired', async () => {
+  it('issues no new code after a denial until the first code would have expired', async () => {
     const bot = await aBot(open());
     await bot.asks('eve', 'AAAA8888');
     expect(await open().write(revokeOnConsole, { ref: 'test:eve', by: atConsole })).toMatchObject({
@@ -129,8 +129,8 @@ describeEachDatabase('a stranger', (open, beside) => {
   });
 });
 
-describeEachDatabase('the first person approved', (open, beside) => {
-  it('on the console is the owner where there is none, and no other is', async () => {
+describeEachDatabase('the first approved person', (open, beside) => {
+  it('makes exactly one approved person owner when several are approved on the console at once', async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     const bot = await aBot(open());
@@ -142,7 +142,7 @@ describeEachDatabase('the first person approved', (open, beside) => {
   });
 
   it.each(['the console', 'the page'])(
-    'on the page is the only owner, although %s approves another at once',
+    'makes exactly one person owner when the page and %s approve at once',
     async (other) => {
       const second = await beside.open();
       onTestFinished(() => second.close());
@@ -185,7 +185,7 @@ describeEachDatabase('a revocation', (open, beside) => {
       ({ state, outcome, reason }) => `${state} ${outcome} ${reason}`,
     );
 
-  it('holds for what the door had decided before it', async () => {
+  it('refuses the unread messages of a revoked person', async () => {
     const peer = unique('eve');
     const bot = await letIn(peer);
     expect((await bot.says(peer, 'user')).acceptances).toMatchObject([{ kind: 'accepted' }]);
@@ -198,7 +198,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     ]);
   });
 
-  it('stops what runs for the person, and nothing else', async () => {
+  it('stops the runs of a revoked person and nobody else’s', async () => {
     const worker = aFamilyWorker(open());
     const [eve, ann] = [unique('eve'), unique('ann')];
     const begin = async (peer: string) => {
@@ -220,35 +220,38 @@ describeEachDatabase('a revocation', (open, beside) => {
     { stage: 'at work', child: 'stopped', told: 'none' },
     { stage: 'announced', child: 'completed', told: 'lane' },
     { stage: 'reported by a run', child: 'completed', told: 'lane' },
-  ])('ends a sub-agent that outlived its run, $stage', async ({ stage, child: status, told }) => {
-    const worker = aFamilyWorker(open());
-    const peer = unique('eve');
-    const bot = await letIn(peer);
-    const { key } = bot.laneOf(peer);
-    await bot.says(peer, 'user');
-    const run = await worker.claimRun(key);
-    const child = await worker.spawnOne(run);
-    await worker.answer(run, 'I have asked somebody.');
-    const childRun = stage === 'queued' ? undefined : await worker.claimRun(child.laneKey);
-    const isDone = childRun !== undefined && stage !== 'at work';
-    if (isDone) await worker.answer(childRun, 'Found.');
-    const report = stage === 'reported by a run' ? await worker.claimRun(key) : undefined;
+  ])(
+    'ends a revoked person’s sub-agent that outlived its run: $stage',
+    async ({ stage, child: status, told }) => {
+      const worker = aFamilyWorker(open());
+      const peer = unique('eve');
+      const bot = await letIn(peer);
+      const { key } = bot.laneOf(peer);
+      await bot.says(peer, 'user');
+      const run = await worker.claimRun(key);
+      const child = await worker.spawnOne(run);
+      await worker.answer(run, 'I have asked somebody.');
+      const childRun = stage === 'queued' ? undefined : await worker.claimRun(child.laneKey);
+      const isDone = childRun !== undefined && stage !== 'at work';
+      if (isDone) await worker.answer(childRun, 'Found.');
+      const report = stage === 'reported by a run' ? await worker.claimRun(key) : undefined;
 
-    const { effects } = await revoke(peer);
-    expect(effects.stoppedChildren).toEqual(isDone ? [] : [child.id]);
-    const active = [report, isDone ? undefined : childRun].filter((one) => one !== undefined);
-    const reasonOf = (one: unknown) => (one === report ? 'revoked' : 'stop');
-    expect(effects.cancels).toEqual(active.map((one) => ({ runId: one.runId, reason: reasonOf(one) })));
-    for (const one of active) await endWithout(open(), one, 'stop');
-    expect(await find(child.id)).toMatchObject({ state: 'done', status, told });
-    // Nothing is left that would start a run with rights that the person no longer has.
-    const { inbox, openRuns } = await readLane(open(), key);
-    const left = inbox.filter(({ state }) => state !== 'ended');
-    expect({ left, openRuns }).toEqual({ left: [], openRuns: 0 });
-    expect(await worker.claim(key)).toEqual({ kind: 'idle' });
-  });
+      const { effects } = await revoke(peer);
+      expect(effects.stoppedChildren).toEqual(isDone ? [] : [child.id]);
+      const active = [report, isDone ? undefined : childRun].filter((one) => one !== undefined);
+      const reasonOf = (one: unknown) => (one === report ? 'revoked' : 'stop');
+      expect(effects.cancels).toEqual(active.map((one) => ({ runId: one.runId, reason: reasonOf(one) })));
+      for (const one of active) await endWithout(open(), one, 'stop');
+      expect(await find(child.id)).toMatchObject({ state: 'done', status, told });
+      // Nothing is left that would start a run with rights that the person no longer has.
+      const { inbox, openRuns } = await readLane(open(), key);
+      const left = inbox.filter(({ state }) => state !== 'ended');
+      expect({ left, openRuns }).toEqual({ left: [], openRuns: 0 });
+      expect(await worker.claim(key)).toEqual({ kind: 'idle' });
+    },
+  );
 
-  it('ends the title that waits to be found for their conversation, and nobody else’s', async () => {
+  it('ends the pending title of a revoked person’s conversation and nobody else’s', async () => {
     const titleModels = { byAgent: {}, byDefault: 'demo' };
     const worker = aWorker(open(), undefined, undefined, titleModels);
     const begin = async (peer: string) => {
@@ -264,7 +267,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     expect((await worker.claim(ofAnn)).kind).toBe('run');
   });
 
-  it('ends what the cap has summarised', async () => {
+  it('ends a revoked person’s messages even if the cap has summarized them', async () => {
     const peer = unique('eve');
     const bot = await letIn(peer);
     const { key } = bot.laneOf(peer);
@@ -277,7 +280,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     expect(await open().read(overflowOf, { laneKey: key })).toBeNull();
   });
 
-  it('does not let a message or an announcement wait again that was steered in under steer-backlog', async () => {
+  it("doesn't requeue a revoked person’s message or announcement steered in under steer-backlog", async () => {
     const worker = aFamilyWorker(open());
     const peer = unique('eve');
     const bot = await letIn(peer);
@@ -298,7 +301,9 @@ describeEachDatabase('a revocation', (open, beside) => {
     expect(await outcomes(key)).toEqual(Array(3).fill('ended cancelled stop'));
   });
 
-  it('that meets a message leaves it refused, or not taken in at all', { timeout: 300_000 }, async () => {
+  it("refuses a message, or doesn't accept it at all, if its sender is revoked at the same time", {
+    timeout: 300_000,
+  }, async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     const seen = new Set<string>();
@@ -320,7 +325,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     expect(seen.size).toBeGreaterThan(0);
   });
 
-  it('makes an approval that comes too late find nothing', async () => {
+  it('rejects the approval of a person who was revoked before', async () => {
     const bot = await aBot(open());
     await forgetTries();
     await bot.asks('late', 'AAAA2345');

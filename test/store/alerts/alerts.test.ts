@@ -30,7 +30,7 @@ const readStoredKinds: StoreQuery<{ readonly subject: string }, readonly { reado
     db.selectFrom('ownerNotices').select('kind').where('subject', 'like', `%${subject}`).execute(),
 };
 
-describeEachDatabase('notices to the owner', (open, { sql }) => {
+describeEachDatabase('alerts', (open, { sql }) => {
   const openOf = async (subject: string) =>
     (await open().read(readOpenNotices, { limit: 1000 })).filter((one) => one.subject === subject);
   const pendingOf = async (subject: string) =>
@@ -53,7 +53,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     return notice;
   };
 
-  it('are one for each kind and subject, and count events', async () => {
+  it('keeps one alert for each kind and subject, and counts events', async () => {
     const subject = unique('account');
     const missed = { kind: 'events-missed', subject } as const;
     expect(await raise({ ...missed, values: { reason: 'first' } })).toBe(true);
@@ -63,7 +63,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(subject)).toHaveLength(2);
   });
 
-  it('of kinds that 0.2.0 lacks are stored under one that it ends by itself', async () => {
+  it("stores kinds that 0.2.0 doesn't know under a kind that it resolves by itself", async () => {
     for (const kind of ['model-window', 'model-cache', 'part-failing'] as const) {
       const alert = { kind, subject: unique('house/small') };
       expect([await raise(alert), await raise(alert)]).toEqual([true, false]);
@@ -76,7 +76,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     }
   });
 
-  it('of kinds that only a later version knows are skipped', async () => {
+  it('skips kinds that only a later version knows', async () => {
     const subject = unique('later');
     await raise({ kind: 'events-missed', subject });
     const [notice] = await openOf(subject);
@@ -87,14 +87,14 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await open().write(dismissNotice, { id: notice?.id ?? '' })).toBe('done');
   });
 
-  it('do not count a state that is reported again', async () => {
+  it("doesn't count a state that is reported again", async () => {
     const trouble = down();
     await raise(trouble);
     await raise(trouble);
     expect(await openOf(trouble.subject)).toMatchObject([{ count: 1 }]);
   });
 
-  it('open once however many raise them at the same time', async () => {
+  it('opens one alert when many are raised at the same time', async () => {
     const subject = unique('account');
     const opened = await Promise.all(
       Array.from({ length: 20 }, () => raise({ kind: 'events-missed', subject })),
@@ -103,7 +103,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(subject)).toMatchObject([{ count: 20 }]);
   });
 
-  it('are told once, in the transaction that marks them told', async () => {
+  it('sends an alert once, in the transaction that marks it as told', async () => {
     const trouble = down();
     await raise(trouble);
     const { id } = await onlyPending(trouble.subject);
@@ -113,7 +113,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await open().read(readPartStates, { keys: [`owner:${id}:raised`] })).toHaveLength(1);
   });
 
-  it('tell their end once, where their beginning was told', async () => {
+  it('sends the end of an alert once if its beginning was sent', async () => {
     const trouble = down();
     await raise(trouble);
     const { id } = await onlyPending(trouble.subject);
@@ -127,7 +127,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await pendingOf(trouble.subject)).toEqual([]);
   });
 
-  it('go on as one when the trouble is back before its end was told', async () => {
+  it('continues the same alert if the problem is back before its end was sent', async () => {
     const trouble = down();
     await raise(trouble);
     const { id } = await onlyPending(trouble.subject);
@@ -139,14 +139,14 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await tell(id, { step: 'ended' })).toBeUndefined();
   });
 
-  it('say nothing of the end of what nobody was told', async () => {
+  it('sends no end for an alert that nobody was told about', async () => {
     const trouble = down();
     await raise(trouble);
     await open().write(resolveAlert, trouble);
     expect(await pendingOf(trouble.subject)).toEqual([]);
   });
 
-  it('are no less noted when there is nobody to tell', async () => {
+  it('records an alert even if there is nobody to tell', async () => {
     const trouble = down();
     await raise(trouble);
     const { id } = await onlyPending(trouble.subject);
@@ -155,7 +155,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(trouble.subject)).toHaveLength(1);
   });
 
-  it('go away when they are dismissed; a state is not told anew until it has ended', async () => {
+  it("closes a dismissed alert and doesn't raise its state again until the state has ended", async () => {
     const trouble = down();
     await raise(trouble);
     const { id } = await onlyPending(trouble.subject);
@@ -169,7 +169,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await open().write(dismissNotice, { id: 'nobody' })).toBe('not-found');
   });
 
-  it('open anew for an event after the earlier one was dismissed', async () => {
+  it('opens a new alert for an event after the earlier one was dismissed', async () => {
     const missed = { kind: 'events-missed', subject: unique('account') } as const;
     await raise(missed);
     await open().write(dismissNotice, { id: (await onlyPending(missed.subject)).id });
@@ -177,7 +177,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(missed.subject)).toMatchObject([{ count: 1 }]);
   });
 
-  it('are told anew of an event that happens a day after the last was told', async () => {
+  it('opens a new alert for an event that happens a day after the last one was sent', async () => {
     const missed = { kind: 'events-missed', subject: unique('account') } as const;
     await raise(missed);
     const { id } = await onlyPending(missed.subject);
@@ -190,7 +190,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(missed.subject)).toMatchObject([{ count: 3 }]);
   });
 
-  it('say how many deliveries of a conversation are unknown, until somebody has looked after them', async () => {
+  it('counts unknown deliveries of a conversation until the operator has handled all of them', async () => {
     const { conversationKey: subject, begin, answer } = aConversation(open());
     const keys: string[] = [];
     for (const text of ['one', 'two']) {
@@ -204,7 +204,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(subject)).toEqual([]);
   });
 
-  it('do not beget further ones when they are unknown themselves', async () => {
+  it('raises no alert about an alert whose own delivery is unknown', async () => {
     const trouble = down();
     const conversation = unique('c');
     await raise(trouble);
@@ -213,7 +213,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(`test/bot/${conversation}`)).toEqual([]);
   });
 
-  it('last for as long as a conversation cannot be reached', async () => {
+  it("keeps the alert open while a conversation can't be reached", async () => {
     const { conversationKey: subject, worker, saying } = aConversation(open());
     const message = saying();
     const membership = (isMember: boolean) => ({
@@ -228,7 +228,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(subject)).toEqual([]);
   });
 
-  it('say why a run failed of which its group sees a reaction only, and how often', async () => {
+  it('says why a run failed if its group only sees a reaction, and how often that happened', async () => {
     const { conversationKey: subject, begin, answer } = aConversation(open(), { chatKind: 'group' });
     const failed = (run: ClaimedRun, content: OutboundContent) =>
       [{ route: routeFor(run), content, purpose: 'notice' }] as const;
@@ -251,7 +251,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
     expect(await openOf(subject)).toMatchObject([{ count: 2, values: { reason: 'empty answer' } }]);
   });
 
-  it('tell of a conversation that has moved, once', async () => {
+  it('reports a moved conversation once', async () => {
     const { conversation, conversationKey: subject, worker, saying } = aConversation(open());
     const to = unique('c');
     for (let times = 0; times < 2; times++) {
@@ -273,7 +273,7 @@ describeEachDatabase('notices to the owner', (open, { sql }) => {
   };
 });
 
-describeEachDatabase('the way to the owner', (open, beside) => {
+describeEachDatabase('the route to the owner', (open, beside) => {
   const owner = unique('owner');
   const routeOf = (over: Partial<OwnerSearch> = {}) =>
     open().read(readOwnerRoute, { owners: [`test:${owner}`], ...over });
@@ -283,7 +283,7 @@ describeEachDatabase('the way to the owner', (open, beside) => {
     await new Promise((resolve) => setTimeout(resolve, 5));
   };
 
-  it('is where an owner wrote last, by direct message and to be answered there', async () => {
+  it('sends alerts to the direct conversation in which an owner wrote last', async () => {
     expect(await routeOf()).toBeUndefined();
     const [first, second, foreign, group] = ['c', 'c', 'c', 'g'].map(unique) as [
       string,
@@ -301,7 +301,7 @@ describeEachDatabase('the way to the owner', (open, beside) => {
     expect(await routeOf({ notIn: `test/bot/${first}` })).toEqual(aRoute(second));
   });
 
-  it('is where they wrote last although they had not written there for long', async () => {
+  it('sends alerts to a conversation to which an owner returns after hours', async () => {
     const [first, second] = [unique('c'), unique('c')];
     await says(first, owner);
     await says(second, owner);
@@ -319,7 +319,7 @@ describeEachDatabase('the way to the owner', (open, beside) => {
     expect(await routeOf()).toEqual(aRoute(first));
   });
 
-  it('is no conversation in which they count as somebody else by now', async () => {
+  it('sends no alert to a conversation in which the owner now counts as somebody else', async () => {
     const [own, shared] = [unique('c'), unique('c')];
     await says(own, owner);
     await says(shared, owner);
@@ -329,7 +329,7 @@ describeEachDatabase('the way to the owner', (open, beside) => {
     expect(await routeOf()).toEqual(aRoute(shared));
   });
 
-  it('is found behind any number of conversations of others, sub-agents and titles', async () => {
+  it('finds the owner’s conversation among any number of foreign ones, sub-agents and titles', async () => {
     const [own, foreign] = [unique('c'), unique('c')];
     await says(own, owner);
     await says(foreign, 'somebody', { item: { authority: 'member' } });
@@ -340,7 +340,7 @@ describeEachDatabase('the way to the owner', (open, beside) => {
     expect(await routeOf()).toEqual(aRoute(own));
   });
 
-  it('leads through no account and no channel that cannot be used, and to nobody who is an owner no more', async () => {
+  it('sends alerts through no unusable account or channel, and to no former owner', async () => {
     const conversation = unique('c');
     await says(conversation, owner);
     expect(await routeOf({ accounts: ['test/bot'], channels: ['test'] })).toEqual(aRoute(conversation));

@@ -57,7 +57,7 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
     ['two messages', (pair: Pair) => said('second', pair)],
     ['a message and an edit', changing],
     ['a /stop that concerns both', stops],
-  ])('locks them in key order, so that two batches never wait for each other: %s', async (_, second) => {
+  ])('locks lanes in key order, so that two batches never deadlock: %s', async (_, second) => {
     const pair = [unique('a'), unique('b')] as const;
     const [low, high] = pair;
     const worker = aWorker(open());
@@ -103,7 +103,7 @@ describeEachDatabase('several lanes of which some are new', (open, beside) => {
     ['a batch that makes the lower one', accept, holdLane],
     ['items from inside that make both', enqueue, holdNewLane],
     ['items from inside that make the lower one', enqueue, holdLane],
-  ] as const)('are locked and made in key order: %s', async (_, enter, hold) => {
+  ] as const)('locks and creates lanes in key order: %s', async (_, enter, hold) => {
     const [low, high] = [aLane(unique('a')), aLane(unique('b'))];
     if (hold === holdLane) await accept([high]);
     const release = await hold(beside, high);
@@ -118,7 +118,7 @@ describeEachDatabase('several lanes of which some are new', (open, beside) => {
   it.runIf(beside.dialect === 'postgres').each([
     ['a batch', accept],
     ['items from inside', enqueue],
-  ] as const)('are not made while a lower one is waited for: %s', async (_, enter) => {
+  ] as const)("doesn't create a higher lane while it waits for a lower one: %s", async (_, enter) => {
     const [low, high] = [aLane(unique('a')), aLane(unique('b'))];
     await accept([low]);
     const release = await holdLane(beside, low);
@@ -130,10 +130,10 @@ describeEachDatabase('several lanes of which some are new', (open, beside) => {
   });
 });
 
-describeEachDatabase('a delivery that has failed', (open, beside) => {
+describeEachDatabase('a failed delivery', (open, beside) => {
   const onPostgres = beside.dialect === 'postgres';
   it.runIf(onPostgres).each(['unreachable', 'rejected'] as const)(
-    'waits for the lane before it has the conversation, when it was %s',
+    'locks the lane before the conversation when the failure is: %s',
     async (kind) => {
       const store = open();
       const { conversationKey, lane, say, begin, answer, claimPart, record } = aConversation(store);
@@ -160,7 +160,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     },
   );
 
-  it.runIf(onPostgres)('never waits for a lane when it gives up a part that was cut off', async () => {
+  it.runIf(onPostgres)("doesn't wait for a lane to give up a part that was cut off", async () => {
     const store = open();
     const { conversationKey, lane, begin, answer } = aConversation(store);
     await answer(await begin(), 'hello');
@@ -174,7 +174,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     expect(undelivered).toMatchObject([{ conversation: conversationKey, state: 'unknown' }]);
   });
 
-  it.runIf(onPostgres)('or is dropped by the operator has its lane, then its conversation', async () => {
+  it.runIf(onPostgres)('locks the lane before the conversation when the operator drops a part', async () => {
     const store = open();
     const { conversationKey, lane, begin, answer } = aConversation(store);
     const run = await begin();
@@ -187,7 +187,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     expect(await dropped).toBe('done');
   });
 
-  it.runIf(onPostgres)('leaves a lane alone that came while it waited for the conversation', async () => {
+  it.runIf(onPostgres)('ignores a lane that appeared while it waited for the conversation', async () => {
     const store = open();
     const { conversationKey, lane, worker, say, begin, answer, claimPart, record } = aConversation(store);
     const late = aLane(unique('late'));
@@ -208,28 +208,31 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
   });
 });
 
-describeEachDatabase('the end of a run behind which a /new waits', (open, beside) => {
-  it.runIf(beside.dialect === 'postgres')('has its conversation and wants no lane after it', async () => {
-    const worker = aFamilyWorker(open());
-    const { conversation, lane, run: first } = await worker.begin('followup');
-    await worker.accept(aMessage({ conversation, lane, text: 'second' }));
-    await worker.accept(aMessage({ conversation, lane, text: '/new', item: { kind: 'command' } }));
-    await endWithout(open(), first, 'reset');
-    const run = await worker.claimRun(lane.key);
-    const { laneKey } = await worker.spawnOne(run);
-    // Like a step of the sub-agent, which may speak in this conversation.
-    const release = await holdRow(beside, 'lanes', laneKey);
-    const claims = { holder, leaseMs: 10_000, newRunId: unique('run'), maxAttempts: 3, models: demoOnly };
-    const { next } = await aWorker(open()).answer(run, 'done', { claims });
-    expect(next).toEqual({ kind: 'continuing' });
-    await release();
-    expect((await worker.claim(lane.key)).kind).toBe('again');
-  });
+describeEachDatabase('the end of a run with a /new waiting', (open, beside) => {
+  it.runIf(beside.dialect === 'postgres')(
+    "doesn't lock a sub-agent’s lane after the conversation",
+    async () => {
+      const worker = aFamilyWorker(open());
+      const { conversation, lane, run: first } = await worker.begin('followup');
+      await worker.accept(aMessage({ conversation, lane, text: 'second' }));
+      await worker.accept(aMessage({ conversation, lane, text: '/new', item: { kind: 'command' } }));
+      await endWithout(open(), first, 'reset');
+      const run = await worker.claimRun(lane.key);
+      const { laneKey } = await worker.spawnOne(run);
+      // Like a step of the sub-agent, which may speak in this conversation.
+      const release = await holdRow(beside, 'lanes', laneKey);
+      const claims = { holder, leaseMs: 10_000, newRunId: unique('run'), maxAttempts: 3, models: demoOnly };
+      const { next } = await aWorker(open()).answer(run, 'done', { claims });
+      expect(next).toEqual({ kind: 'continuing' });
+      await release();
+      expect((await worker.claim(lane.key)).kind).toBe('again');
+    },
+  );
 });
 
-describeEachDatabase('a message of somebody who links accounts', (open, beside) => {
+describeEachDatabase('a message of somebody whose accounts are being linked', (open, beside) => {
   it.runIf(beside.dialect === 'postgres')(
-    'is decided anew when they were linked while it waited for the lane',
+    'decides a message again if its sender’s accounts were linked while it waited for the lane',
     async () => {
       const { lane, say, saying, worker } = aConversation(open());
       await say('before the link');
@@ -275,7 +278,7 @@ describeEachDatabase('a step for several rows', (open, beside) => {
   };
   const conversationsOf = ([low, high]: Pair): Pair => [`${account}/${low}`, `${account}/${high}`];
 
-  itOnPostgres('locks accounts in key order: the end of a dead process', async () => {
+  itOnPostgres('locks accounts in key order when it reaps a dead process', async () => {
     const dead = unique('dead');
     const accounts = [`test/${unique('a')}`, `test/${unique('b')}`] as const;
     // An update without an order takes them in the order in which they were stored.
@@ -285,7 +288,7 @@ describeEachDatabase('a step for several rows', (open, beside) => {
     await expectHigherFree('accounts', accounts, end);
   });
 
-  itOnPostgres.each([0, 1])('locks lanes in key order: the end of a dead process (%s)', async (first) => {
+  itOnPostgres.each([0, 1])('locks lanes in key order when it reaps a dead process (%s)', async (first) => {
     const [dead, low, high] = [unique('dead'), unique('a'), unique('b')];
     // One of the two orders is the one that an unordered update would take.
     for (const conversation of first === 0 ? [high, low] : [low, high]) await workIn(conversation, dead);
@@ -293,7 +296,7 @@ describeEachDatabase('a step for several rows', (open, beside) => {
     await expectHigherFree('lanes', [aLane(low).key, aLane(high).key], end);
   });
 
-  itOnPostgres('locks conversations in key order: the end of two dead processes', async () => {
+  itOnPostgres('locks conversations in key order when it reaps two dead processes', async () => {
     const [low, high] = [unique('a'), unique('b')];
     const ids = [unique('dead'), unique('dead')] as const;
     await workIn(high, ids[0]);
@@ -303,7 +306,7 @@ describeEachDatabase('a step for several rows', (open, beside) => {
     await expectHigherFree('conversations', conversationsOf([low, high]), end);
   });
 
-  itOnPostgres('locks conversations in key order: notices to those who wait', async () => {
+  itOnPostgres('locks conversations in key order when it stores waiting notices', async () => {
     const [low, high] = [unique('a'), unique('b')];
     const worker = aWorker(open());
     const ids: string[] = [];
@@ -325,7 +328,7 @@ describeEachDatabase('a step for several rows', (open, beside) => {
     );
   });
 
-  itOnPostgres('locks conversations in key order: refusals with a notice', async () => {
+  itOnPostgres('locks conversations in key order when it refuses messages with a notice', async () => {
     const pair: Pair = [unique('a'), unique('b')];
     const worker = aWorker(open());
     const refusals = (round: string) =>

@@ -8,7 +8,7 @@ describeEachDatabase('a prepared query', (store) => {
   const ask = <Found>(run: (tx: Tx) => Promise<Found>) =>
     store().read({ query: 'ask', run: (tx: Tx) => run(tx) }, {});
 
-  it('is built once and takes its values anew each time', async () => {
+  it('builds a prepared query once and binds new values each time', async () => {
     const [anna, bela] = [unique('anna'), unique('bela')];
     const worker = aWorker(store());
     await worker.accept(aMessage({ conversation: anna, text: 'one' }));
@@ -27,7 +27,7 @@ describeEachDatabase('a prepared query', (store) => {
     expect(times).toBe(1);
   });
 
-  it('says which query found no row where there must be one', async () => {
+  it('names the query that found no row where one is required', async () => {
     const account = prepared((db, of: QueryParams<{ key: string }>) =>
       db.selectFrom('accounts').select('epoch').where('key', '=', of.key),
     );

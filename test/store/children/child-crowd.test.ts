@@ -26,8 +26,8 @@ const readRunning: StoreQuery<null, number> = {
   },
 };
 
-describeEachDatabase('sub-agents', (open, beside) => {
-  it('of which 50 are spawned at once run five at a time over two processes, and each ends once', async () => {
+describeEachDatabase('many sub-agents', (open, beside) => {
+  it('runs 50 sub-agents five at a time in two processes, and ends each once', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());
     const workers = [open(), other].map((store, n) =>
@@ -71,7 +71,7 @@ describeEachDatabase('sub-agents', (open, beside) => {
     await first.answer(await first.claimRun(run.laneKey));
   });
 
-  it('never block each other while parents wait for children at all five depths, with one place in each class', async () => {
+  it('never deadlocks parents that wait for children at all five depths with one slot per class', async () => {
     const deepest = 5;
     const caps = Object.fromEntries([1, 2, 3, 4, 5].map((depth) => [`sub-${depth}`, 1]));
     const worker = aFamilyWorker(open(), { caps });
@@ -106,7 +106,7 @@ describeEachDatabase('sub-agents', (open, beside) => {
     expect(await worker.claim(roots[0]?.lane.key ?? '')).toEqual({ kind: 'idle' });
   });
 
-  it('leave their siblings and what is below those alone when they fail', async () => {
+  it('keeps the siblings of a failed sub-agent, and their children, running', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const [failing, good] = [await worker.spawnOne(run), await worker.spawnOne(run)];

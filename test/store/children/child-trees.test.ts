@@ -28,8 +28,8 @@ const plan: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 20, maxLength: 70 },
 );
 
-describeEachDatabase('random trees of children with random ends', (open, beside) => {
-  it('keep their limits, end once each, and tell each parent once', async () => {
+describeEachDatabase('random trees of sub-agents with random ends', (open, beside) => {
+  it('keeps the limits, ends each sub-agent once and tells each parent once', async () => {
     const stores = await Promise.all(Array.from({ length: processes }, () => beside.open()));
     onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
     let played = 0;

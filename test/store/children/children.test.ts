@@ -45,12 +45,12 @@ const endOf: StoreQuery<{ readonly sourceKey: string }, unknown> = {
       .executeTakeFirst(),
 };
 
-describeEachDatabase('a child', (open, beside) => {
+describeEachDatabase('a sub-agent', (open, beside) => {
   const late = (childId: string, column: 'stopAt' | 'deadlineAt' | 'endedAt') =>
     beside.sql(`update children set "${column}" = 1 where id = '${childId}'`);
   const find = (childId: string) => open().read(findChild, { childId });
 
-  it('works in a lane and session of its own and is announced to its parent once', async () => {
+  it('runs a sub-agent in its own lane and session, and announces it to its parent once', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane } = await worker.begin();
     const child = await worker.spawnOne(run, { over: { label: 'look' } });
@@ -76,7 +76,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
   });
 
-  it('joins the run at work with its announcement, whatever the mode', async () => {
+  it('lets an announcement join the parent’s active run in every mode', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin('followup');
     const child = await worker.spawnOne(run);
@@ -85,7 +85,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(steers).toHaveLength(1);
   });
 
-  it('is attached to when its call is repeated, and counts once', async () => {
+  it('attaches a repeated spawning call to the same sub-agent, which counts once', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run, { callId: 'same', limits: { children: 1 } });
@@ -97,7 +97,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await open().read(readChildren, { sessionId: run.sessionId, limit: 10 })).toHaveLength(1);
   });
 
-  it('is refused above each limit, and says which', async () => {
+  it('refuses a sub-agent above each limit, with a reason that names the limit', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const refusal = async (limits: Parameters<typeof worker.spawn>[1]) => {
@@ -113,7 +113,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await refusal({})).toEqual(['tree_out_of_time', 3600]);
   });
 
-  it('is never beyond the limit when many are spawned at once', async () => {
+  it('never exceeds the limit when many sub-agents are spawned at once', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());
     const worker = aFamilyWorker(open());
@@ -125,7 +125,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(kinds.filter((kind) => kind === 'spawned')).toHaveLength(5);
   });
 
-  it('waits for a place in its class over all processes, and the end of one wakes the next', async () => {
+  it('keeps sub-agents within their class across all processes, and wakes the next when one ends', async () => {
     const caps = { 'sub-1': 2 };
     const worker = aFamilyWorker(open(), { caps });
     const { run } = await worker.begin();
@@ -153,7 +153,7 @@ describeEachDatabase('a child', (open, beside) => {
     }
   });
 
-  it('leaves its place to the next when it waits, and nobody is woken while its class is full', async () => {
+  it('gives a waiting sub-agent’s slot to the next one, and wakes nobody while the class is full', async () => {
     const caps = { 'sub-4': 1 };
     const worker = aFamilyWorker(open(), { caps });
     const family = [(await worker.begin()).run];
@@ -187,7 +187,7 @@ describeEachDatabase('a child', (open, beside) => {
     for (const run of family.toReversed()) await worker.answer(run);
   });
 
-  it('settles the call that waits for it, and wakes its parked parent', async () => {
+  it('settles the call that waits for a sub-agent and wakes its parked parent', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane } = await worker.begin();
     const child = await worker.spawnOne(run, { mode: 'wait' });
@@ -202,7 +202,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
   });
 
-  it('is announced when the run that waited for it is over', async () => {
+  it('announces a sub-agent if the run that waited for it has ended', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane } = await worker.begin();
     const child = await worker.spawnOne(run, { mode: 'wait' });
@@ -212,7 +212,7 @@ describeEachDatabase('a child', (open, beside) => {
     await worker.answer(await worker.claimRun(lane.key));
   });
 
-  it('charges every session above it, also for what failed', async () => {
+  it('charges a sub-agent to every session above it, even for failed runs', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -231,7 +231,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect([await belowOf(run), await belowOf(childRun)]).toEqual([14, 7]);
   });
 
-  it('counts against the tree of the run that spawned it, also through announcements', async () => {
+  it('counts a sub-agent in the tree of the run that spawned it, even if an announcement spawns it', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -245,7 +245,7 @@ describeEachDatabase('a child', (open, beside) => {
     await worker.answer(announced);
   });
 
-  it('is stopped with everything below by /stop, and nobody is told', async () => {
+  it('stops a sub-agent and everything below it on /stop, and tells nobody', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane, conversation } = await worker.begin();
     const active = await worker.spawnOne(run);
@@ -264,7 +264,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
   });
 
-  it('is stopped in both lanes of a person with linked accounts', async () => {
+  it('stops sub-agents in both lanes of a person with linked accounts', async () => {
     const worker = aFamilyWorker(open());
     const [here, former] = [await worker.begin(), await worker.begin()];
     const children = [];
@@ -279,7 +279,7 @@ describeEachDatabase('a child', (open, beside) => {
     for (const { id } of children) expect(await find(id)).toMatchObject({ stopAt: expect.any(Number) });
   });
 
-  it('is spawned by no run that has ended: nobody would stop it', async () => {
+  it("doesn't let an ended run spawn a sub-agent", async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     await endWithout(open(), run, 'timeout');
@@ -287,7 +287,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await open().read(readChildren, { sessionId: run.sessionId, limit: 10 })).toEqual([]);
   });
 
-  it('is spawned by no run that was asked to stop', async () => {
+  it("doesn't let a run that was asked to stop spawn a sub-agent", async () => {
     const worker = aFamilyWorker(open());
     const { run, conversation } = await worker.begin();
     const known = await worker.spawnOne(run, { callId: 'before the stop' });
@@ -306,7 +306,7 @@ describeEachDatabase('a child', (open, beside) => {
     ]);
   });
 
-  it('is caught by /stop or refused, even if it is spawned at the same moment', async () => {
+  it('stops or refuses a sub-agent that is spawned at the same moment as /stop', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());
     const worker = aFamilyWorker(open());
@@ -324,7 +324,7 @@ describeEachDatabase('a child', (open, beside) => {
     }
   });
 
-  it('is announced into a lane at its cap, and stays there whatever else comes', async () => {
+  it("adds an announcement to a lane at its cap, and doesn't drop it for later messages", async () => {
     const worker = aFamilyWorker(open());
     const { run, lane, conversation } = await worker.begin('followup', { cap: 1, drop: 'old' });
     const child = await worker.spawnOne(run);
@@ -340,7 +340,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(read).not.toContain('first');
   });
 
-  it('is fenced when it does not stop in time', async () => {
+  it("fences off a sub-agent that doesn't stop in time", async () => {
     const worker = aFamilyWorker(open());
     const { run, conversation } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -353,7 +353,7 @@ describeEachDatabase('a child', (open, beside) => {
     await expect(worker.answer(childRun)).rejects.toSatisfy((error) => hasCode(error, 'stale_epoch'));
   });
 
-  it('is stopped by /new and by the unnatural end of the run above it', async () => {
+  it('stops a sub-agent on /new and when its parent’s run fails', async () => {
     const worker = aFamilyWorker(open());
     const first = await worker.begin();
     const queued = await worker.spawnOne(first.run);
@@ -372,7 +372,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await worker.claim(second.lane.key)).toEqual({ kind: 'idle' });
   });
 
-  it('is not heard by the session after a /new that waited as it ended', async () => {
+  it("doesn't announce a sub-agent to the next session if a /new was waiting when it ended", async () => {
     const worker = aFamilyWorker(open());
     const { run, lane, conversation } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -387,7 +387,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await open().read(endOf, announcement)).toEqual({ outcome: 'cancelled', outcomeReason: 'reset' });
   });
 
-  it('is stopped by itself with its parent told, past its deadline as on request', async () => {
+  it('stops a sub-agent on request or at its deadline, and tells its parent', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane } = await worker.begin();
     const asked = await worker.spawnOne(run);
@@ -410,7 +410,7 @@ describeEachDatabase('a child', (open, beside) => {
     });
   });
 
-  it('takes a steer at its next boundary, and none once it has ended', async () => {
+  it('steers a sub-agent at its next boundary, and no longer once it has ended', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -429,7 +429,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await open().write(steerChild, { ...steer, id: 'other' })).toMatchObject({ kind: 'ended' });
   });
 
-  it('ends when nothing is left that could work on it', async () => {
+  it('ends a sub-agent as lost when its lane has no work left', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -441,7 +441,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await find(child.id)).toMatchObject({ state: 'done', status: 'lost', told: 'lane' });
   });
 
-  it('is archived an hour after its end', async () => {
+  it('archives a sub-agent an hour after its end', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -453,7 +453,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect((await find(child.id))?.archivedAt).toBeDefined();
   });
 
-  it('does not come back with a lease that is over', async () => {
+  it("doesn't renew a sub-agent’s expired lease", async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -465,7 +465,7 @@ describeEachDatabase('a child', (open, beside) => {
   });
 
   it.runIf(beside.dialect === 'postgres')(
-    'is not renewed past its end while its class is counted',
+    "doesn't renew a sub-agent’s lease that expires while its class is being counted",
     async () => {
       const worker = aFamilyWorker(open(), { caps: { 'sub-1': 100 } });
       const { run } = await worker.begin();
@@ -500,7 +500,7 @@ describeEachDatabase('a child', (open, beside) => {
     },
   );
 
-  it('goes on in another process after its own has handed it over', async () => {
+  it('continues a sub-agent in another process after a handover', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);

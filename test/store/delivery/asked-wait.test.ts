@@ -19,7 +19,7 @@ const asked = (askedMs: number): SendOutcome => ({
 });
 const sent: SendOutcome = { kind: 'sent', receipts: [] };
 
-describeEachDatabase('a part that its platform asks to wait with', (open, { sql, dialect }) => {
+describeEachDatabase('a part that its platform asks to delay', (open, { sql, dialect }) => {
   const anAnswer = async () => {
     const { conversation, conversationKey, begin, answer, claimNext, record } = aConversation(open());
     await answer(await begin('hi', { messageId: conversation }), 'hello');
@@ -61,7 +61,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     };
   };
 
-  it('is tried again each five minutes without its attempts being used up, and says so everywhere', async () => {
+  it('retries a part every five minutes if its platform asks to wait, without using up attempts', async () => {
     const { deliver, why, notices, fiveMinutesPass } = await anAnswer();
     const before = await figures();
     for (let round = 0; round < 8; round++) {
@@ -91,7 +91,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     expect((await figures()).asked).toBe(before.asked);
   });
 
-  it('is no trouble while the wait is short, and one once it has become long', async () => {
+  it('raises an alert only once the requested delay has become long', async () => {
     const { deliver, notices, fiveMinutesPass } = await anAnswer();
     await deliver(asked(4_000));
     expect(await notices()).toEqual([]);
@@ -102,14 +102,14 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     ]);
   });
 
-  it('is no trouble any more once the operator has dropped it', async () => {
+  it('ends the alert of a delayed part when the operator drops it', async () => {
     const { deliver, notices, why } = await anAnswer();
     await deliver(asked(dayMs));
     await open().write(dropPart, { key: (await why()).part?.key ?? '' });
     expect(await notices()).toEqual([]);
   });
 
-  it('counts as answered for now, and is looked at again in each count until it has ended', async () => {
+  it('counts a message with a delayed part as answered until the part ends', async () => {
     const { conversationKey, deliver } = await anAnswer();
     const metrics = createMetrics({
       store: open(),
@@ -134,7 +134,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     await expect.poll(failed).toBe(failedBefore + 1);
   });
 
-  it('and a message of any stored time can be told of', async () => {
+  it('reports a delayed part whatever times are stored', async () => {
     const { conversationKey, deliver, why } = await anAnswer();
     await deliver(asked(dayMs));
     // A column can't hold what doesn't fit into a PostgreSQL bigint.

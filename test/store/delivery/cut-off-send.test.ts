@@ -81,7 +81,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     };
   };
 
-  it('is repeated while the platform recognises the repeat, and is then sent once', async () => {
+  it('repeats a send that was cut off while the platform recognizes the repeat', async () => {
     const sending = await aSend(recognises);
     await sending.settle(await sending.claim(), cutOff);
     expect(await sending.states()).toEqual(['pending']);
@@ -91,14 +91,14 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.states()).toEqual(['sent m1']);
   });
 
-  it('is not repeated by a clock that was set back since, and cannot tell how long ago that was', async () => {
+  it('looks a send up instead of repeating it if the clock was set back since', async () => {
     const sending = await aSend(both);
     await sending.settle(await sending.claim(), cutOff);
     await sending.setBack();
     expect((await sending.claim()).step).toBe('look-up');
   });
 
-  it('waits between its repeats, longer each time', async () => {
+  it('waits longer before each repeat of a send', async () => {
     const sending = await aSend(recognises);
     const pauses: number[] = [];
     for (let attempts = 0; attempts < 6; attempts += 1) {
@@ -108,14 +108,14 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(pauses).toEqual([1, 2, 4, 8, 15, 15]);
   });
 
-  it('is given up as unknown after ten repeats without an answer', async () => {
+  it('marks a send as unknown after ten repeats without an answer', async () => {
     const sending = await aSend(recognises);
     for (let attempts = 0; attempts < 10; attempts += 1) await sending.settle(await sending.claim(), cutOff);
     expect(await sending.claimNone()).toBe('empty');
     expect(await sending.states()).toEqual(['unknown']);
   });
 
-  it('stays ambiguous when only its repeat was refused', async () => {
+  it('keeps a send ambiguous if only its repeat was refused', async () => {
     const sending = await aSend(both);
     await sending.settle(await sending.claim(), cutOff);
     await sending.settle(await sending.claim(), refused);
@@ -125,7 +125,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.states()).toEqual(['pending']);
   });
 
-  it('is looked for when repeating it is no longer safe, in this process and in the next', async () => {
+  it("looks a send up once repeating isn't safe, in this process and the next", async () => {
     const sending = await aSend(searchable);
     await sending.settle(await sending.claim(), cutOff);
     expect((await sending.claim()).step).toBe('look-up');
@@ -136,7 +136,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.states()).toEqual(['sent m7']);
   });
 
-  it('is looked for also when a process died that had been about to look', async () => {
+  it('looks a send up even if a process died just before its lookup', async () => {
     const sending = await aSend(searchable);
     await sending.settle(await sending.claim(), cutOff);
     expect((await sending.claim()).step).toBe('look-up');
@@ -145,7 +145,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect([looking.step, typeof looking.mayStandSince]).toEqual(['look-up', 'number']);
   });
 
-  it('is sent anew when it is found never to have arrived', async () => {
+  it('sends a part again if the lookup shows that it never arrived', async () => {
     const sending = await aSend(searchable);
     await sending.claim();
     await sending.dies();
@@ -156,7 +156,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.states()).toEqual(['sent m1']);
   });
 
-  it('has failed when a hundred sends of it were found never to have arrived', async () => {
+  it('fails a part after a hundred sends that were found never to have arrived', async () => {
     const sending = await aSend(both);
     await sending.attempted(98);
     const round = async () => {
@@ -171,7 +171,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.claimNone()).toBe('empty');
   });
 
-  it('is given up as unknown after ten attempts at a change that is refused each time since', async () => {
+  it('marks a changed message as unknown after ten refused attempts to change it', async () => {
     const contentOf = () => ({ kind: 'edit', messageId: 'm1' as MessageId, text: plainText('x') }) as const;
     const sending = await aSend(both, { contentOf });
     await sending.claim();
@@ -182,7 +182,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.states()).toEqual(['unknown']);
   });
 
-  it('is not taken for another part that reads the same', async () => {
+  it("doesn't mistake a part for another one with the same text", async () => {
     const sending = await aSend(searchable, { texts: ['same', 'same'] });
     await sending.settle(await sending.claim(), arrived);
     await sending.claim();
@@ -191,7 +191,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.states()).toEqual(['sent m1', 'sent m2']);
   });
 
-  it('is looked for again later when the platform cannot say now', async () => {
+  it("looks a send up again later if the platform can't say now", async () => {
     const sending = await aSend(searchable);
     await sending.settle(await sending.claim(), cutOff);
     const later = { kind: 'later', afterMs: 5000, reason: 'away', isOutage: true } as const;
@@ -202,7 +202,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   it.each<Found>([
     { kind: 'unknown', reason: 'the history is closed' },
     { kind: 'unknown', reason: 'no such ability' },
-  ])('is unknown when nobody can tell ($reason)', async (cannotTell) => {
+  ])("marks a send as unknown if the lookup can't tell ($reason)", async (cannotTell) => {
     const sending = await aSend(searchable);
     await sending.settle(await sending.claim(), cutOff);
     await sending.settle(await sending.claim(), { kind: 'looked-up', found: cannotTell });

@@ -10,7 +10,7 @@ import { aRoute, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
 
-describeEachDatabase('after a restore', (open, beside) => {
+describeEachDatabase('a restore', (open, beside) => {
   const restore = () =>
     beside.sql(
       `insert into restores (id, "madeAt", "isActed") values ('${unique('restore')}', '2026-01-01T00:00:00Z', 0)`,
@@ -21,7 +21,7 @@ describeEachDatabase('after a restore', (open, beside) => {
     return { conversationKey, claimNext, deliver };
   };
 
-  it('nothing that waits to be sent is sent by itself: the operator decides, and what was sent stays so', async () => {
+  it('marks waiting parts as unknown after a restore until the operator decides', async () => {
     await (await anAnswer()).deliver();
     const waiting = await anAnswer();
     expect(await open().write(endPartsAfterRestore, {})).toBeUndefined();
@@ -39,7 +39,7 @@ describeEachDatabase('after a restore', (open, beside) => {
     expect((await waiting.claimNext()).kind).toBe('part');
   });
 
-  it('positions that a client has read before name another session, at every start until the next restore', async () => {
+  it('gives earlier read positions another session after each restore', async () => {
     const sessionOf = async () => {
       const restoreMark = await open().read(readRestoreMark, {});
       const timelines = someTimelines(open(), { restoreMark });
@@ -56,7 +56,7 @@ describeEachDatabase('after a restore', (open, beside) => {
     await open().write(endPartsAfterRestore, {});
   });
 
-  it('no browser is signed in: it may have been signed out since the backup', async () => {
+  it('signs every browser out after a restore, because one may have signed out since the backup', async () => {
     const at = 1_000_000;
     const signIn = {
       id: unique('id'),
@@ -73,7 +73,7 @@ describeEachDatabase('after a restore', (open, beside) => {
     expect(await signedIn()).toBe(0);
   });
 
-  it('a part that was being sent is looked for, though its process has ended the call since the backup', async () => {
+  it('looks up a part after a restore if it was being sent in the backup', async () => {
     const folder = unique('folder');
     await open().write(addProcess, { id: holder, folder });
     const { conversationKey, claimNext } = await anAnswer();

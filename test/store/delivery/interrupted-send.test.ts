@@ -34,17 +34,17 @@ describeEachDatabase('a part whose holder died while sending', (open) => {
     return { second: second.kind, state: part?.state };
   };
 
-  it('is unknown and not sent again when it is a message', async () => {
+  it("doesn't send a message again if its holder died while sending it", async () => {
     expect(await claimTwice({ kind: 'text', text })).toEqual({ second: 'empty', state: 'unknown' });
   });
 
-  it.each(changes)('is sent again when it is a mere $kind', async (content) => {
+  it.each(changes)('sends a change again if its holder died while sending it: $kind', async (content) => {
     expect(await claimTwice(content)).toEqual({ second: 'part', state: 'sending' });
   });
 });
 
-describeEachDatabase('a claim of which its holder was not told', (open) => {
-  it('is taken over by its id, at once and with all attempts, and by no other', async () => {
+describeEachDatabase('an unanswered claim', (open) => {
+  it('gives an unanswered claim to the next claimer that names its id, and to no other', async () => {
     const { conversationKey, begin, answer } = aConversation(open());
     const run = await begin();
     await answer(run, 'hello', { sender: { ...policy, claimId: 'lost' } });

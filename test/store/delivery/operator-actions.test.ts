@@ -4,7 +4,7 @@ import { aConversation } from '../a-conversation.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readOutcomes } from '../lanes/outcomes.ts';
 
-describeEachDatabase('the operator', (open) => {
+describeEachDatabase('operator actions on parts', (open) => {
   const anUnknownPart = async () => {
     const { conversation, conversationKey, begin, answer, claimPart, deliver } = aConversation(open());
     await answer(await begin(), `answer in ${conversation}`);
@@ -12,7 +12,7 @@ describeEachDatabase('the operator', (open) => {
     return { key: part.key, conversationKey, claimPart };
   };
 
-  it('sees what is not delivered and sends it once more', async () => {
+  it('lists an undelivered part and sends it again', async () => {
     const { key, claimPart } = await anUnknownPart();
     const listed = await open().read(readUndelivered, { limit: 100 });
     expect(listed.find((part) => part.key === key)).toMatchObject({ state: 'unknown', problem: 'cut' });
@@ -20,7 +20,7 @@ describeEachDatabase('the operator', (open) => {
     expect((await claimPart()).part.key).toBe(key);
   });
 
-  it('changes what became of the message with the part that answered it', async () => {
+  it('changes the outcome of a message when the operator drops or retries its answer', async () => {
     const { key, conversationKey } = await anUnknownPart();
     const outcomes = () => open().read(readOutcomes, { conversationKey });
     expect(await outcomes()).toEqual(['answered: delivery unknown']);
@@ -30,7 +30,7 @@ describeEachDatabase('the operator', (open) => {
     expect(await outcomes()).toEqual(['answered']);
   });
 
-  it('drops what is unknown, and leaves alone what was sent or never was', async () => {
+  it('drops an unknown part once, and reports a missing one', async () => {
     const { key } = await anUnknownPart();
     expect(await open().write(dropPart, { key })).toBe('done');
     expect(await open().write(dropPart, { key })).toBe('not-possible');

@@ -3,7 +3,7 @@ import type { SendResult } from '../../../src/contracts/outbound.ts';
 import { aConversation } from '../a-conversation.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
-describeEachDatabase('a part that is to be repeated', (open, beside) => {
+describeEachDatabase('the attempts of a part', (open, beside) => {
   const triesAfter = async (result: SendResult) => {
     const { conversationKey, begin, answer, claimPart, record } = aConversation(open());
     await answer(await begin(), 'hello');
@@ -13,15 +13,15 @@ describeEachDatabase('a part that is to be repeated', (open, beside) => {
     return (await claimPart()).attempts;
   };
 
-  it('has one try less left after a refusal', async () => {
+  it('uses up an attempt when the platform refuses a part', async () => {
     expect(await triesAfter({ kind: 'retry', afterMs: 0, reason: 'busy' })).toBe(2);
   });
 
-  it('has all its attempts left after an outage', async () => {
+  it('uses up no attempt during an outage', async () => {
     expect(await triesAfter({ kind: 'retry', afterMs: 0, reason: 'no route', isOutage: true })).toBe(1);
   });
 
-  it('has all its attempts left when the bot’s token is in order again', async () => {
+  it('uses up no attempt while the bot’s token is invalid', async () => {
     const failure = { kind: 'unauthorised' } as const;
     expect(await triesAfter({ kind: 'failed', failure, reason: 'Unauthorized' })).toBe(1);
   });

@@ -29,7 +29,7 @@ describeEachDatabase('a preview', (open) => {
     return { ...talk, run, part, shown, standing, stateOf };
   };
 
-  it('is not removed by a late record once an answer has taken it over', async () => {
+  it("doesn't delete a preview that is recorded late, after an answer has taken it over", async () => {
     const { run, shown, answer, claimRun, deliver, say, claimNext } = await aPreview();
     const record = () => open().write(recordPreview, { kind: 'sent', ...shown, messageId: '7' });
     await record();
@@ -41,7 +41,7 @@ describeEachDatabase('a preview', (open) => {
     expect(await claimNext()).toEqual({ kind: 'empty' });
   });
 
-  it('stays the next holder’s that goes on in it, however late it is recorded again', async () => {
+  it('keeps a preview for the next holder of the run, however late it is recorded again', async () => {
     const { run, shown, standing, claimRun } = await aPreview();
     const record = () => open().write(recordPreview, { kind: 'sent', ...shown, messageId: '7' });
     await record();
@@ -51,7 +51,7 @@ describeEachDatabase('a preview', (open) => {
     expect(await standing()).toEqual({ key: shown.key, messageId: '7' });
   });
 
-  it('is not removed by one either that an answer has taken over unrecorded', async () => {
+  it("doesn't delete a preview that an answer took over before it was recorded", async () => {
     const { run, shown, answer, claimRun, deliver, say, claimNext } = await aPreview();
     await answer(run, 'the answer', { preview: shown.key });
     await deliver();
@@ -61,7 +61,7 @@ describeEachDatabase('a preview', (open) => {
     expect(await claimNext()).toEqual({ kind: 'empty' });
   });
 
-  it('is known as unknown until it is recorded', async () => {
+  it('reads a preview as unknown until it is recorded', async () => {
     const { run, part, shown } = await aPreview();
     const unknown = () => open().read(readUnknownPreview, { runId: run.runId });
     expect(await unknown()).toEqual({ part, since: expect.any(Number) });
@@ -69,7 +69,7 @@ describeEachDatabase('a preview', (open) => {
     expect(await unknown()).toBeUndefined();
   });
 
-  it('that was found is the run’s, once', async () => {
+  it('adopts a found preview once', async () => {
     const { shown, standing } = await aPreview();
     const found = { ...shown, messageIds: ['7', '8'] };
     const expected = { key: shown.key, messageId: '7' };
@@ -79,7 +79,7 @@ describeEachDatabase('a preview', (open) => {
     expect(await standing()).toEqual(expected);
   });
 
-  it('is no message that another part has left there', async () => {
+  it("doesn't adopt a message as the preview that another part has sent", async () => {
     const { run, shown, answer, deliver, standing } = await aPreview();
     const other = unique('sent') as MessageId;
     await answer(run, 'said before');
@@ -88,14 +88,14 @@ describeEachDatabase('a preview', (open) => {
     expect(await standing()).toBeUndefined();
   });
 
-  it('that was not found never arrived', async () => {
+  it("fails a preview that wasn't found", async () => {
     const { run, shown, stateOf } = await aPreview();
     expect(await open().write(adoptPreview, { ...shown, messageIds: [] })).toBeUndefined();
     expect(await stateOf(shown.key)).toBe('failed');
     expect(await open().read(readUnknownPreview, { runId: run.runId })).toBeUndefined();
   });
 
-  it('is taken away where another process has its run by the time it is found', async () => {
+  it('deletes the preview if another process owns the run when the preview is found', async () => {
     const { run, shown, claimRun, claimPart, standing } = await aPreview();
     await open().write(handOver, run);
     await claimRun();

@@ -20,11 +20,11 @@ function aBlock(conversation: string): Proposal {
   };
 }
 
-describeEachDatabase('what became of a message whose reply could not be delivered', (open) => {
+describeEachDatabase('the outcome of a message whose reply can’t be delivered', (open) => {
   const outcomes = (conversation: string) =>
     open().read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
 
-  it('is failed when the person blocks the bot before the answer is ready', async () => {
+  it('fails a message if the person blocks the bot before the answer is ready', async () => {
     const { conversation, worker, begin, answer } = aConversation(open());
     const run = await begin();
     await worker.accept(aBlock(conversation));
@@ -32,7 +32,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     expect(await outcomes(conversation)).toEqual(['failed: delivery failed']);
   });
 
-  it('is failed when the person blocks the bot while the answer waits to be sent', async () => {
+  it('fails a message if the person blocks the bot while the answer waits to be sent', async () => {
     const { conversation, worker, begin, answer } = aConversation(open());
     await answer(await begin(), 'hello');
     expect(await outcomes(conversation)).toEqual(['answered']);
@@ -40,7 +40,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     expect(await outcomes(conversation)).toEqual(['failed: delivery failed']);
   });
 
-  it('is answered although a preview could not be taken away before the answer', async () => {
+  it("counts a message as answered even if a preview couldn't be deleted before the answer", async () => {
     const { conversation, begin, answer, claimPart, record } = aConversation(open());
     const run = await begin();
     const removal = { kind: 'delete', messageId: 'm1' as MessageId } as const;
@@ -58,7 +58,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     expect(await outcomes(conversation)).toEqual(['answered']);
   });
 
-  it('is told in a line where the reaction that would say so is refused', async () => {
+  it('sends a line if the platform refuses the reaction that says a run failed', async () => {
     const { begin, answer, claimPart, record } = aConversation(open());
     const run = await begin();
     const content = { kind: 'reaction', messageId: 'm1' as MessageId, emoji: '⚠' } as const;
@@ -71,7 +71,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     });
   });
 
-  it('is sent in place of an edit that was cut off once and is refused then: none of it may stand', async () => {
+  it('sends a new message if an edit was cut off once and then refused', async () => {
     const { begin, answer, claimPart, record } = aConversation(open());
     const run = await begin();
     const text = { text: 'hello', spans: [] };
@@ -85,7 +85,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     });
   });
 
-  it('changes the route of no later answer, though its thread was gone', async () => {
+  it('keeps the route of later answers if the thread was gone for an earlier one', async () => {
     const { conversation, begin, answer, deliver, claimPart } = aConversation(open());
     const route = aRoute(conversation, { thread: threadId('7') });
     const inThread = { item: { route } };
@@ -97,7 +97,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     expect((await claimPart()).part.route).toEqual(route);
   });
 
-  it('is failed when its own answer failed, whatever became of the next one of that run', async () => {
+  it('fails a message whose own answer failed, whatever happens to the run’s next answer', async () => {
     const { conversation, say, begin, answer, deliver } = aConversation(open());
     const run = await begin('one');
     await say('two');
@@ -111,8 +111,8 @@ describeEachDatabase('what became of a message whose reply could not be delivere
 /** Waits so that one step reaches the database at a different point of the other each time. */
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-describeEachDatabase('a conversation that is found unreachable while its lane is claimed', (open, beside) => {
-  it('ends each waiting message or runs it, and never both', async () => {
+describeEachDatabase('a conversation found unreachable while its lane is claimed', (open, beside) => {
+  it('ends each waiting message or runs it, and never both, when the conversation is unreachable', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());
     const intake = aWorker(open());
@@ -136,7 +136,7 @@ describeEachDatabase('a conversation that is found unreachable while its lane is
     expect(seen.filter((one) => !right.includes(one))).toEqual([]);
   });
 
-  it('is reachable again for whoever writes a command', async () => {
+  it('marks a conversation as reachable again when somebody writes a command there', async () => {
     const { conversation, worker, saying, claimPart } = aConversation(open());
     await worker.accept(saying(), aBlock(conversation));
     await worker.accept(aCommand(conversation, { kind: 'status' }));

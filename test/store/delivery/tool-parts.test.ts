@@ -26,7 +26,7 @@ async function aSpeaker(store: Store) {
 }
 
 describeEachDatabase('a message that a tool sends', (open) => {
-  it('is not stored once its run was asked to stop; one that is stored is found again', async () => {
+  it('stores no tool message once its run was asked to stop, and finds a stored one again', async () => {
     const { worker, conversation, posting, shown } = await aSpeaker(open());
     const before = await open().write(storeToolParts, posting('1', 'first'));
     await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
@@ -39,14 +39,14 @@ describeEachDatabase('a message that a tool sends', (open) => {
     expect(await shown()).not.toContain('second');
   });
 
-  it('is not stored once its run has ended: it was still made when the time was up', async () => {
+  it('stores no tool message once its run has ended', async () => {
     const { run, posting, shown } = await aSpeaker(open());
     await endWithout(open(), run, 'timeout');
     await expect(open().write(storeToolParts, posting('1', 'late'))).rejects.toThrow('has ended');
     expect(await shown()).not.toContain('late');
   });
 
-  it('ends with its worst part, and tells how many were sent', async () => {
+  it('reports the state of a tool message’s worst part and the number of parts sent', async () => {
     const { posting } = await aSpeaker(open());
     const results: SendOutcome[] = [
       { kind: 'sent', receipts: [] },

@@ -38,24 +38,27 @@ async function aSpeaker(store: Store) {
 }
 
 describeEachDatabase('a message that a tool refers to', (open) => {
-  it.each(['first', 'own', 'second', 'last'] as const)('is quoted in its own: %s', async (named) => {
-    const { ids, post, claimPart } = await aSpeaker(open());
-    await post({ quotes: ids[named], contents: [text, text] });
-    const { part } = await claimPart();
-    expect(part).toMatchObject({
-      content: text,
-      route: { replyTo: ids[named === 'last' ? 'own' : named] },
-    });
-  });
+  it.each(['first', 'own', 'second', 'last'] as const)(
+    'quotes a message in its own conversation: %s',
+    async (named) => {
+      const { ids, post, claimPart } = await aSpeaker(open());
+      await post({ quotes: ids[named], contents: [text, text] });
+      const { part } = await claimPart();
+      expect(part).toMatchObject({
+        content: text,
+        route: { replyTo: ids[named === 'last' ? 'own' : named] },
+      });
+    },
+  );
 
-  it('is quoted in no other conversation', async () => {
+  it('refuses to quote a message of another conversation', async () => {
     const { post } = await aSpeaker(open());
     const { ids } = await aSpeaker(open());
     for (const quotes of [ids.first, ids.own, messageId('unknown')])
       await expect(post({ quotes })).rejects.toThrow(/^There is no message/);
   });
 
-  it('is reacted to if somebody has written it there, and in no other conversation', async () => {
+  it('refuses a reaction unless a person wrote the message in this conversation', async () => {
     const { ids, post, claimPart } = await aSpeaker(open());
     const { ids: theirs } = await aSpeaker(open());
     const react = (id: MessageId) => post({ contents: [{ kind: 'reaction', messageId: id, emoji: '👍' }] });
@@ -66,7 +69,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
   });
 
   it.each(['edit', 'delete'] as const)(
-    'is changed (%s) only if the agent has sent it there',
+    'refuses a change (%s) unless the agent sent the message in this conversation',
     async (kind) => {
       const { ids, post, deliver } = await aSpeaker(open());
       const { ids: theirs } = await aSpeaker(open());
@@ -82,7 +85,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     },
   );
 
-  it('is changed for a guest only if this very run has sent it', async () => {
+  it('refuses a guest’s change unless this very run sent the message', async () => {
     const { ids, post, deliver } = await aSpeaker(open());
     const remove = (id: MessageId) =>
       post({ contents: [{ kind: 'delete', messageId: id }], changesOwnOnly: true });
@@ -94,7 +97,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     expect((await deliver()).part.content).toEqual({ kind: 'delete', messageId: ofThisRun });
   });
 
-  it('may have been overheard', async () => {
+  it('accepts a reaction to an overheard message', async () => {
     const { post, say, claimPart } = await aSpeaker(open());
     const overheard = messageId(unique('overheard'));
     await say('by the way', { messageId: overheard, item: { passesGate: false } });
@@ -102,7 +105,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     expect((await claimPart()).part.content).toMatchObject({ messageId: overheard });
   });
 
-  it('stays as it is when the network refuses the change, and nothing is said instead', async () => {
+  it('sends nothing instead when the network refuses a tool’s change', async () => {
     const { laneKey, ids, post, deliver, claimNext } = await aSpeaker(open());
     const content = { kind: 'reaction', messageId: ids.first, emoji: '👍' } as const;
     const { keys } = await post({ contents: [content] });
@@ -115,7 +118,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     expect(said).toEqual(['first', 'the answer', 'the answer', 'second']);
   });
 
-  it('has another id once its group has, so what was to be done with it is not done', async () => {
+  it('refuses a tool’s change of a message after its group has moved to a new id', async () => {
     const { ids, post, saying, worker, conversation } = await aSpeaker(open());
     const content = { kind: 'reaction', messageId: ids.first, emoji: '👍' } as const;
     const { keys } = await post({ contents: [content] });

@@ -14,7 +14,7 @@ describeEachDatabase('a person who blocks the bot', (open, beside) => {
   const outcomes = async (laneKey: string) =>
     (await readLane(open(), laneKey)).inbox.map(({ state, outcome }) => `${state} ${outcome}`);
 
-  it('while the run works is on record as not answered', async () => {
+  it('fails the message if its sender blocks the bot while the run works', async () => {
     const { worker, saying, claimRun, answer } = aConversation(open());
     const message = saying();
     await worker.accept(message);
@@ -24,7 +24,7 @@ describeEachDatabase('a person who blocks the bot', (open, beside) => {
     expect(await outcomes(run.laneKey)).toEqual(['ended failed']);
   });
 
-  it('before the answer is sent is on record as not answered', async () => {
+  it('fails the message if its sender blocks the bot before the answer is sent', async () => {
     const { worker, saying, claimRun, answer } = aConversation(open());
     const message = saying();
     await worker.accept(message);
@@ -34,7 +34,7 @@ describeEachDatabase('a person who blocks the bot', (open, beside) => {
     expect(await outcomes(run.laneKey)).toEqual(['ended failed']);
   });
 
-  it('while messages wait ends them with a reason', async () => {
+  it('fails the waiting messages of a person who blocks the bot', async () => {
     const { laneKey, worker, saying, claim } = aConversation(open());
     const message = saying();
     await worker.accept(message);
@@ -43,7 +43,7 @@ describeEachDatabase('a person who blocks the bot', (open, beside) => {
     expect(await outcomes(laneKey)).toEqual(['ended failed']);
   });
 
-  it('ends those as well that the cap has made a line of, which nobody reads later', async () => {
+  it('fails even the summarized messages of a person who blocks the bot', async () => {
     const { laneKey, worker, saying, claimRun } = aConversation(open(), { settings: { cap: 1 } });
     const messages = ['one', 'two', 'three'].map((text) => saying(text));
     await worker.accept(...messages);
@@ -54,7 +54,7 @@ describeEachDatabase('a person who blocks the bot', (open, beside) => {
     expect((await readLane(open(), laneKey)).told.map(({ text }) => text)).toEqual(['back']);
   });
 
-  it('exactly as the message is taken leaves it with one outcome', async () => {
+  it('gives a message one outcome if its sender blocks the bot just as it is taken', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());
     const [receiver, runner] = [aWorker(open()), aWorker(other, 'boot-runner')];

@@ -22,7 +22,7 @@ describeEachDatabase('the anchors of an account', (open) => {
     });
   const standing = async (account: string) => Object.fromEntries(await open().read(readAnchors, { account }));
 
-  it('move with the events they belong to, each conversation for itself', async () => {
+  it('advances anchors with their events, separately for each conversation', async () => {
     const lease = await claim(unique('net/bot'));
     expect(await standing(lease.account)).toEqual({});
     await accept(lease, { hall: '100', kitchen: '7' });
@@ -30,13 +30,13 @@ describeEachDatabase('the anchors of an account', (open) => {
     expect(await standing(lease.account)).toEqual({ hall: '100', kitchen: '8' });
   });
 
-  it('never move back, also where a number has grown by a digit', async () => {
+  it('never moves an anchor back, even if a number has gained a digit', async () => {
     const lease = await claim(unique('net/bot'));
     for (const anchor of ['99', '100', '98', '1000', '999', '1000']) await accept(lease, { hall: anchor });
     expect(await standing(lease.account)).toEqual({ hall: '1000' });
   });
 
-  it('stay where they are when the events could not be stored', async () => {
+  it("keeps anchors if the events couldn't be stored", async () => {
     const lease = await claim(unique('net/bot'));
     await accept(lease, { hall: '1' });
     const broken = { ...aMessage({ conversation: unique('c'), text: 'x' }), kind: null as never };
@@ -45,7 +45,7 @@ describeEachDatabase('the anchors of an account', (open) => {
     expect(await standing(lease.account)).toEqual({ hall: '1' });
   });
 
-  it('belong to their account and move under its lease only', async () => {
+  it('keeps anchors per account and moves them under the account’s lease only', async () => {
     const [stale, other] = [await claim(unique('net/bot')), await claim(unique('net/bot'))];
     await accept(stale, { hall: '5' });
     await accept(other, { hall: '9' });

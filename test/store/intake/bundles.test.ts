@@ -41,7 +41,7 @@ describeEachDatabase('an album of photos', (open) => {
       await new Promise((resolve) => setTimeout(resolve, 20));
   };
 
-  it('reaches the agent whole when a later part passes the gate while an earlier one is still fetched', async () => {
+  it('passes on a whole album if a later part passes the gate while an earlier one is fetched', async () => {
     const { conversation, lane, worker, claim } = aConversation(open());
     const first = aPhoto({ conversation, text: 'one', item: { passesGate: false } });
     const second = aPhoto({ conversation, text: '@bot two' });
@@ -54,7 +54,7 @@ describeEachDatabase('an album of photos', (open) => {
     expect(await told(session ?? '')).toEqual(['one', '@bot two']);
   });
 
-  it('waits for the slowest of its files', async () => {
+  it('waits for the slowest file of an album', async () => {
     const { conversation, lane, worker, claim } = aConversation(open());
     const parts = ['one', 'two'].map((text) => aPhoto({ conversation, text }));
     await worker.accept(...parts.map((part) => part.proposal));
@@ -67,7 +67,7 @@ describeEachDatabase('an album of photos', (open) => {
     expect(await told(session ?? '')).toEqual(['one', 'two']);
   });
 
-  it('is not fetched, and neither fills the lane nor has anything said, before one of its parts has passed the gate', async () => {
+  it("doesn't fetch, count or answer an album before one of its parts has passed the gate", async () => {
     const { conversation, lane, worker } = aConversation(open(), { settings: { cap: 2 } });
     const parts = ['one', 'two', 'three'].map((text) =>
       aPhoto({ conversation, text, item: { lane, passesGate: false } }),
@@ -86,7 +86,7 @@ describeEachDatabase('an album of photos', (open) => {
     expect([full.fetches, full.overflows, full.deliveries]).toEqual([[], [], []]);
   });
 
-  it('has each file named to the agent in one line that could be nobody’s words', async () => {
+  it('names each file to the agent in one line that can’t pass as somebody’s words', async () => {
     const { worker, saying, claimRun } = aConversation(open());
     const message = saying('Read this');
     if (message.decision.kind !== 'accept') throw new Error('unreachable');
@@ -103,7 +103,7 @@ describeEachDatabase('an album of photos', (open) => {
     ]);
   });
 
-  it('waits for its siblings as long as it is told', async () => {
+  it('waits for the other parts of an album as long as configured', async () => {
     const worker = aWorker(open());
     const part = aPhoto({ conversation: unique('c'), text: 'one' });
     await worker.accept(part.proposal);
@@ -112,7 +112,7 @@ describeEachDatabase('an album of photos', (open) => {
     expect(wakes[0]?.delayMs).toBeGreaterThan(1_800_000);
   });
 
-  it('counts as addressed when its last part comes after the others were taken, unless they were cancelled', async () => {
+  it('counts a late part of an album as addressed unless the other parts were cancelled', async () => {
     const { conversation, lane, worker, claimRun } = aConversation(open());
     const late = (name: string) => {
       const item = { lane, passesGate: false, bundle: { ...album, name } };
@@ -136,7 +136,7 @@ describeEachDatabase('an album of photos', (open) => {
     ]);
   });
 
-  it('does not interrupt a run before one of its parts has passed the gate', async () => {
+  it("doesn't interrupt a run for an album before one of its parts has passed the gate", async () => {
     const { conversation, lane, worker, begin } = aConversation(open(), { settings: { mode: 'interrupt' } });
     await begin('go');
     const part = aPhoto({ conversation, text: 'one', item: { lane, passesGate: false } });
@@ -157,8 +157,8 @@ describeEachDatabase('an album of photos', (open) => {
     );
 });
 
-describeEachDatabase('a command behind a text that may go on', (open) => {
-  it('is carried out, not read as the rest of that text', async () => {
+describeEachDatabase('a command after a text that may continue', (open) => {
+  it('carries out a command that follows a text which may continue', async () => {
     const { say, claim, claimRun, answer } = aConversation(open());
     const bundle = { name: 'text:ann', windowMs: 50 };
     await say('a very long text', { item: { bundle } });

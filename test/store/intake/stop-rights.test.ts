@@ -27,12 +27,12 @@ describeEachDatabase('/stop in a group', (open) => {
     return Object.assign(stop, { said: () => open().read(saidIn, conversation) });
   };
 
-  it('of who started the run stops it, and leaves what others have waiting', async () => {
+  it('stops a group’s run for the person who started it, and keeps what others have waiting', async () => {
     const stop = await aBusyGroup();
     expect(await stop('ann')).toEqual({ became: 'command', stopsRun: true, isBobWaiting: true });
   });
 
-  it('of somebody else takes back what they have waiting, and no more', async () => {
+  it('cancels only the sender’s own messages on /stop if another person started the run', async () => {
     const stop = await aBusyGroup();
     expect(await stop('bob')).toEqual({ became: 'command', stopsRun: false, isBobWaiting: false });
     expect(await stop('bob')).toEqual({ became: 'refused', stopsRun: false, isBobWaiting: false });
@@ -43,13 +43,13 @@ describeEachDatabase('/stop in a group', (open) => {
     ]);
   });
 
-  it('of somebody who said nothing is refused', async () => {
+  it('refuses /stop from somebody who has sent nothing', async () => {
     const stop = await aBusyGroup();
     expect(await stop('cid')).toEqual({ became: 'refused', stopsRun: false, isBobWaiting: true });
     expect(await stop('cid', { isAll: true })).toMatchObject({ became: 'refused', isBobWaiting: true });
   });
 
-  it('of an administrator stops the run, and everybody with “all”', async () => {
+  it('lets an admin stop the run, and with “all” everybody’s messages', async () => {
     const stop = await aBusyGroup();
     const isPrivileged = true;
     expect(await stop('admin', { isPrivileged })).toEqual({
@@ -60,7 +60,7 @@ describeEachDatabase('/stop in a group', (open) => {
     expect(await stop('admin', { isPrivileged, isAll: true })).toMatchObject({ isBobWaiting: false });
   });
 
-  it('of who asked for a sub-agent stops the run that reports its result, and what that has spawned', async () => {
+  it('lets the person who asked for a sub-agent stop the run that reports it, and its sub-agents', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane, conversation } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -79,7 +79,7 @@ describeEachDatabase('/stop in a group', (open) => {
   });
 
   it.each(['waiting', 'retained'])(
-    'of who asked for a sub-agent cancels what it has announced and nobody has read (%s)',
+    'cancels a sub-agent’s unread announcement for the person who asked for it (%s)',
     async (kind) => {
       const worker = aFamilyWorker(open());
       const { run, lane, conversation } = await worker.begin('steer-backlog');

@@ -35,8 +35,8 @@ const readDues: StoreQuery<
       .execute(),
 };
 
-describeEachDatabase('a message', (open) => {
-  it('waits for the debounce before a first run, and its sender’s next one begins it anew', async () => {
+describeEachDatabase('the debounce and the quiet window', (open) => {
+  it('delays a first run by the debounce, which restarts with the sender’s next message', async () => {
     const { worker, lane, says } = aScene(open(), { debounceMs: long });
     const first = await says('one');
     const second = await says('two');
@@ -45,7 +45,7 @@ describeEachDatabase('a message', (open) => {
     expect((await worker.claim(lane.key)).kind).toBe('armed');
   });
 
-  it('is one run with what came within the debounce', async () => {
+  it('joins the messages sent within the debounce into one run', async () => {
     const { worker, lane, says, told } = aScene(open(), { debounceMs: 300 });
     await says('one');
     await says('two');
@@ -53,7 +53,7 @@ describeEachDatabase('a message', (open) => {
     expect(await told()).toEqual(['one', 'two']);
   });
 
-  it('does not wait for the debounce behind an active run', async () => {
+  it("doesn't apply the debounce to a message that waits for an active run", async () => {
     const { worker, lane, says } = aScene(open(), { mode: 'followup', debounceMs: 200 });
     await says('one');
     await expect.poll(async () => (await worker.claim(lane.key)).kind, { timeout: 300_000 }).toBe('run');
@@ -64,13 +64,13 @@ describeEachDatabase('a message', (open) => {
     expect(waiting?.dueAt).toBe(waiting?.createdAt);
   });
 
-  it('does not wait for the quiet window before a first run', async () => {
+  it("doesn't apply the quiet window to a first run", async () => {
     const { worker, lane, says } = aScene(open(), { quietMs: long });
     await says('one');
     expect((await worker.claim(lane.key)).kind).toBe('run');
   });
 
-  it('waits for the quiet window behind an active run', async () => {
+  it('applies the quiet window to a message that waits for an active run', async () => {
     const { worker, lane, says } = aScene(open(), { quietMs: long });
     await says('one');
     const run = await worker.claimRun(lane.key);
@@ -79,7 +79,7 @@ describeEachDatabase('a message', (open) => {
     expect((await worker.claim(lane.key)).kind).toBe('armed');
   });
 
-  it('no longer waits for the debounce when a command comes behind it', async () => {
+  it('ends the debounce when a command follows', async () => {
     const { worker, lane, says } = aScene(open(), { debounceMs: long });
     await says('one');
     const sender = { id: 'ann', name: 'ann' };
@@ -89,7 +89,7 @@ describeEachDatabase('a message', (open) => {
     expect((await worker.claim(lane.key)).kind).toBe('run');
   });
 
-  it('of another sender is waited for on its own', async () => {
+  it('applies the debounce to each sender separately', async () => {
     const { worker, lane, says } = aScene(open(), { debounceMs: long });
     await says('one');
     await says('two', {}, 'bob');
@@ -97,7 +97,7 @@ describeEachDatabase('a message', (open) => {
     expect((await readLane(open(), lane.key)).inbox).toHaveLength(2);
   });
 
-  it('leaves a text that goes on its own window, whatever others send behind an active run', async () => {
+  it('keeps the window of a text that continues, whatever others send during an active run', async () => {
     const { worker, lane, says, told } = aScene(open(), { quietMs: 0 });
     await says('go');
     const run = await worker.claimRun(lane.key);

@@ -30,7 +30,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
   const enqueue = (lane: LaneRef, ...items: InnerItem[]) =>
     open().write(enqueueItems, { items: items.map((item) => ({ lane, item })) });
 
-  it('is there once under its source key, whoever puts it in at once', async () => {
+  it('stores an item once under its source key when several processes enqueue it at once', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());
     const sourceKey = unique('api:key');
@@ -48,7 +48,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect(claims.filter(({ kind }) => kind === 'run')).toHaveLength(1);
   });
 
-  it('begins the run whose id it has reserved, which leaves its answer on record and no part', async () => {
+  it('starts the run whose id an item has reserved, which records its answer and sends no part', async () => {
     const lane = aLane(unique('c'));
     const item = anItem('hello');
     const { effects } = await enqueue(lane, item);
@@ -65,7 +65,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect(result).toMatchObject({ kind: 'ended', outcome: 'answered', text: 'hi' });
   });
 
-  it('is followed into the run that took it, when that is another one', async () => {
+  it('reports the run that took an item if that is another one', async () => {
     const lane = aLane(unique('c'), { settings: { ...defaults, mode: 'collect' } });
     const [one, two] = [anItem('one'), anItem('two')];
     await enqueue(lane, one, two);
@@ -85,7 +85,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect(await open().read(readRunResult, { runId: 'nonsense' })).toEqual({ kind: 'unknown' });
   });
 
-  it('joins no run of another target, and runs by itself after it', async () => {
+  it('runs an item by itself instead of joining a run with another target', async () => {
     const { lane, claimRun, begin, answer } = aConversation(open());
     const run = await begin('hello');
     await enqueue(lane, anItem('from a program', { reach: 'always' }));
@@ -96,7 +96,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect(await claimRun()).toMatchObject({ target: 'record' });
   });
 
-  it('costs a run a commit at its boundary only where it may join that run', async () => {
+  it('commits a boundary for an item only if it may join the run', async () => {
     const worker = aWorker(open());
     const steering: string[] = [];
     for (const mode of queueModes) {
@@ -114,7 +114,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect(steering).toEqual([...joining, ...always]);
   });
 
-  it('neither counts for the cap, nor is stopped with what its sender sent', async () => {
+  it("doesn't count an inner item towards the cap or cancel it on its sender’s /stop", async () => {
     const { conversation, lane, worker, say, begin, answer } = aConversation(open(), {
       settings: { mode: 'followup', cap: 2 },
     });
@@ -129,7 +129,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect(result.kind).toBe('open');
   });
 
-  it('is cancelled by the id of its run, and no other: waiting, or retained by the run that took it', async () => {
+  it('cancels an item by its own run id only, whether it waits or was retained', async () => {
     const lane = aLane(unique('c'), { settings: { ...defaults, mode: 'steer-backlog' } });
     const [one, steer, waiting, other] = [anItem('one'), anItem('two'), anItem('three'), anItem('four')];
     const cancel = ({ reservedRunId = '' }: InnerItem) =>
@@ -148,7 +148,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect(inbox.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled', 'cancelled', null]);
   });
 
-  it('is refused for a lane that is only named and not there', async () => {
+  it("refuses an item whose lane doesn't exist", async () => {
     await expect(enqueue({ key: 'main:nobody' }, anItem('hello'))).rejects.toMatchObject({
       code: 'invalid_input',
     });
@@ -170,7 +170,7 @@ function waitingRow(id: string, reach: Reach) {
 }
 
 it.each(queueModes.flatMap((mode) => reaches.map((reach) => [mode, reach] as const)))(
-  'joins a run in the mode %s with the reach %s only as both say',
+  'lets an item join a run in mode %s with reach %s only if both allow it',
   (mode, reach) => {
     const run = { mode, target: 'record', authority: 'owner', delivery: 'all', now: 1 } as const;
     const joins = reach === 'always' || (reach === 'mode' && (mode === 'steer' || mode === 'steer-backlog'));
@@ -180,7 +180,7 @@ it.each(queueModes.flatMap((mode) => reaches.map((reach) => [mode, reach] as con
   },
 );
 
-it('takes what is alone by itself, whatever waits beside it', () => {
+it('takes an item with reach “alone” by itself, whatever else waits', () => {
   const rows = fc.array(fc.constantFrom(...reaches), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(rows, fc.constantFrom<QueueMode>(...queueModes), (some, mode) => {

@@ -16,8 +16,8 @@ import { aCommand, aMessage, aRoute, endWithout, framing, newCommand, unique } f
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
-describeEachDatabase('what waits', (open) => {
-  it('is listed in its order, with number, sender, excerpt and what it waits for', async () => {
+describeEachDatabase('waiting items', (open) => {
+  it('lists waiting items in order, with number, sender, excerpt and state', async () => {
     const { say, store, lane, numbers } = await aQueue(open());
     await say('first');
     const content = { text: 'a photo', prompt: 'a photo', sender: { id: 'bob', name: 'Bob' }, sentAt: 1 };
@@ -41,7 +41,7 @@ describeEachDatabase('what waits', (open) => {
     for (const item of items) expect(item.ageMs).toBeGreaterThanOrEqual(0);
   });
 
-  it('is cancelled once, with who did it; the rest runs in its order', async () => {
+  it('cancels an item once, records who did it, and runs the rest in order', async () => {
     const { say, change, numbers, drain, facts, changed } = await aQueue(open());
     for (const text of ['a', 'b', 'c']) await say(text);
     const [, b = 0] = await numbers();
@@ -55,7 +55,7 @@ describeEachDatabase('what waits', (open) => {
     expect(await changed(b)).toEqual(['cancel by test:ann']);
   });
 
-  it('is cancelled together: what is one’s own, or by an owner everything, summaries and commands too', async () => {
+  it('cancels all items of a sender, or everybody’s items for an owner', async () => {
     const { say, store, lane, facts } = await aQueue(open(), { cap: 2 });
     for (const text of ['a', 'b', 'c']) await say(text);
     await say('/new', { item: { kind: 'command' } });
@@ -71,7 +71,7 @@ describeEachDatabase('what waits', (open) => {
     expect(overflow).toBeNull();
   });
 
-  it('comes next when it is promoted, keeps its number, and wakes a lane that rests', async () => {
+  it('runs a promoted item next, keeps its number and wakes an idle lane', async () => {
     const { say, change, numbers, drain, changed } = await aQueue(open());
     for (const text of ['a', 'b', 'c']) await say(text);
     const before = await numbers();
@@ -88,7 +88,7 @@ describeEachDatabase('what waits', (open) => {
     expect(await changed(b)).toEqual(['promote by test:ann']);
   });
 
-  it('passes no /new that waits, whoever asks', async () => {
+  it("doesn't promote an item past a waiting /new", async () => {
     const { say, change, numbers, drain } = await aQueue(open());
     await say('a');
     await say('b');
@@ -105,7 +105,7 @@ describeEachDatabase('what waits', (open) => {
     expect(await drain()).toEqual([['d'], ['b'], ['a'], ['c']]);
   });
 
-  it('is promoted with all parts of its album', async () => {
+  it('promotes all parts of an album together', async () => {
     const { say, change, numbers, drain } = await aQueue(open());
     await say('a');
     const bundle = { name: 'album:7', windowMs: 0 };
@@ -116,7 +116,7 @@ describeEachDatabase('what waits', (open) => {
     expect(await drain()).toEqual([['one', 'two'], ['a']]);
   });
 
-  it('keeps sender, rights and place when it gets other words', async () => {
+  it('keeps sender, authority and position of an edited item', async () => {
     const { say, change, numbers, store, lane, drain, changed } = await aQueue(open());
     await say('a');
     await say('b', { sender: 'bob', item: { authority: 'guest' } });
@@ -139,7 +139,7 @@ describeEachDatabase('what waits', (open) => {
     expect(await changed(b)).toEqual(['edit by test:boss']);
   });
 
-  it('is changed by its sender and by who may change any; promoted in a group by the latter only', async () => {
+  it('lets the sender or an owner change an item, but only an owner promote it in a group', async () => {
     const { say, change, numbers } = await aQueue(open());
     await say('a');
     const [a = 0] = await numbers();
@@ -154,7 +154,7 @@ describeEachDatabase('what waits', (open) => {
       expect((await change(kind, a, { who: owner })).changed.kind).toBe('done');
   });
 
-  it('tells a sender who does not see that somebody else has cancelled it', async () => {
+  it('tells a sender in another conversation that somebody else cancelled their item', async () => {
     const { say, change, numbers, lane } = await aQueue(open());
     await say('a');
     await say('b');
@@ -164,7 +164,7 @@ describeEachDatabase('what waits', (open) => {
     expect((await change('cancel', b, { who: owner })).effects.deliveries).toEqual([here.conversationKey]);
   });
 
-  it('is left to the run that has taken it: a stop is offered, a correction is steered in', async () => {
+  it('offers a stop and steers corrections once a run has taken the item', async () => {
     const { say, change, numbers, worker, lane, store, facts, changed } = await aQueue(open(), {
       mode: 'steer',
     });
@@ -186,7 +186,7 @@ describeEachDatabase('what waits', (open) => {
     expect(await changed(red)).toEqual(Array.from({ length: 3 }, () => 'edit by test:ann'));
   });
 
-  it('is either cancelled or taken when both come at once', async () => {
+  it('either cancels or takes an item when both happen at once', async () => {
     const { say, change, numbers, worker, lane, facts } = await aQueue(open());
     for (let round = 0; round < 15; round++) {
       await say('now or never');
@@ -203,7 +203,7 @@ describeEachDatabase('what waits', (open) => {
     }
   });
 
-  it('is cancelled or reworded also as the line that the cap made of it', async () => {
+  it('cancels or edits an item even after the cap has summarized it', async () => {
     const { say, change, numbers, drain } = await aQueue(open(), { cap: 1 });
     await say('a');
     const [a = 0] = await numbers();
@@ -215,7 +215,7 @@ describeEachDatabase('what waits', (open) => {
     expect(await drain()).toEqual([['<overflow>\nalpha\n</context>', 'c']]);
   });
 
-  it('is named with its files in the line that the cap makes of it', async () => {
+  it('names the files of an item that the cap summarizes', async () => {
     const { say, drain } = await aQueue(open(), { cap: 1 });
     const attachments = [{ ref: 'f', kind: 'image', name: 'cat.jpg' }] as const;
     const content = { text: '', prompt: '', sender: { id: 'ann', name: 'Ann' }, sentAt: 1, attachments };
@@ -225,7 +225,7 @@ describeEachDatabase('what waits', (open) => {
   });
 
   it.each(['cancelled', 'deleted', 'stopped'] as const)(
-    'is the line that the cap made of a message as well, once all behind it is %s',
+    'drops an item from the summary once everything after it is %s',
     async (end) => {
       const { say, change, numbers, drain, facts, worker, lane, conversation } = await aQueue(open(), {
         cap: 1,
@@ -244,7 +244,7 @@ describeEachDatabase('what waits', (open) => {
     },
   );
 
-  it('counts for each event of a batch as the one before has left it', async () => {
+  it('applies the cap to each event of a batch as the earlier events have left it', async () => {
     const { say, worker, lane, conversation, drain } = await aQueue(open(), { cap: 1, drop: 'new' });
     const messageId = unique('m');
     await say('a', { messageId });
@@ -258,7 +258,7 @@ describeEachDatabase('what waits', (open) => {
     }
   });
 
-  it('gives way to the cap by its age, not by its place', async () => {
+  it('drops items at the cap by age, not by position', async () => {
     const { say, change, numbers, drain } = await aQueue(open(), { cap: 2, drop: 'old' });
     await say('a');
     await say('b');
@@ -269,9 +269,9 @@ describeEachDatabase('what waits', (open) => {
   });
 });
 
-describeEachDatabase('a message that is held for its siblings', (open) => {
+describeEachDatabase('a message held for the rest of its album', (open) => {
   it.each(['cancelled', 'deleted', 'stopped', 'unreachable'] as const)(
-    'has one outcome when it is %s, and its event is accepted',
+    'gives a held message one outcome when it is %s, and counts its event as accepted',
     async (end) => {
       const { say, numbers, change, worker, store, facts, lane, conversation } = await aQueue(open());
       const bundle = { name: 'album:7', windowMs: 60_000 };
@@ -298,7 +298,7 @@ describeEachDatabase('a message that is held for its siblings', (open) => {
 });
 
 describeEachDatabase('an interruption', (open, beside) => {
-  it('lets the newest run next with what waited for the same place, in the order of arrival', async () => {
+  it('runs the interrupting message next, with what waited for the same route, in order of arrival', async () => {
     const queue = await aQueue(open(), { mode: 'interrupt' });
     const { say, worker, lane, drain, changed } = queue;
     await say('begin');
@@ -316,7 +316,7 @@ describeEachDatabase('an interruption', (open, beside) => {
     expect(new Set(await changed())).toEqual(new Set(['interrupt by test:ann']));
   });
 
-  it('lets the newest run next however many wait', async () => {
+  it('runs the interrupting message next, however many wait', async () => {
     const store = open();
     const queue = await aQueue(store, { mode: 'interrupt', cap: 1000 });
     const { say, worker, lane } = queue;
@@ -331,7 +331,7 @@ describeEachDatabase('an interruption', (open, beside) => {
     expect(parts).toEqual([{ type: 'text', data: { text: 'newest' } }]);
   });
 
-  it('records nothing and keeps all ranks where nothing else stands ahead', async () => {
+  it('records no change of order if nothing is ahead of the interrupting message', async () => {
     const queue = await aQueue(open(), { mode: 'interrupt' });
     const { say, worker, lane, drain, changed } = queue;
     await say('begin');
@@ -343,7 +343,7 @@ describeEachDatabase('an interruption', (open, beside) => {
     expect(await changed()).toEqual([]);
   });
 
-  it('passes no /new that waits', async () => {
+  it("doesn't let an interrupting message pass a waiting /new", async () => {
     const queue = await aQueue(open(), { mode: 'interrupt' });
     const { say, worker, lane, drain } = queue;
     await say('begin');

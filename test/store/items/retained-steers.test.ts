@@ -64,8 +64,8 @@ async function callTool(store: Store, run: ClaimedRun, isBegun: boolean) {
   await store.write(endToolTurn, { ...run, messageId, results, message: cut, framing, delivery: 'none' });
 }
 
-describeEachDatabase('a message that was steered into a run under steer-backlog', (open) => {
-  it('starts the next run in its old place when the run fails before it has read it', async () => {
+describeEachDatabase('a retained steer', (open) => {
+  it('starts the next run with a retained steer in its old position if the run fails before reading it', async () => {
     const { worker, lane, end, outcomes, told } = await steered(open());
     await end('error');
     expect(await outcomes()).toEqual(['failed: error', 'none', 'none']);
@@ -75,7 +75,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(await told()).toEqual(['first', 'steer']);
   });
 
-  it('fails with the run once a tool was begun after reading it', async () => {
+  it('fails a steer with its run once a tool was started after reading it', async () => {
     const { run, end, outcomes, told } = await steered(open());
     await callTool(open(), run, true);
     await end('error');
@@ -83,20 +83,20 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(await told()).toEqual(['first', 'steer']);
   });
 
-  it('is not consumed by a tool turn that was cut before its first tool', async () => {
+  it('requeues a steer if the tool turn was cut off before its first tool', async () => {
     const { run, end, outcomes } = await steered(open());
     await callTool(open(), run, false);
     await end('error');
     expect(await outcomes()).toEqual(['failed: error', 'none', 'none']);
   });
 
-  it('is not consumed by an answer that was finished and never said', async () => {
+  it('requeues a steer if the answer was finished and never sent', async () => {
     const { end, outcomes } = await steered(open());
     await end('interrupt', 'end_turn');
     expect(await outcomes()).toEqual(['cancelled: interrupt', 'none', 'none']);
   });
 
-  it('waits again after a run that crashed too often', async () => {
+  it('requeues a steer after its run crashed too often', async () => {
     const { worker, lane, run, outcomes, told } = await steered(open());
     let held = run;
     for (let crash = 1; crash <= 3; crash += 1) {
@@ -108,7 +108,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(await told()).toEqual(['first']);
   });
 
-  it('is cancelled by its own sender’s /stop, and goes on waiting after another’s', async () => {
+  it('cancels a retained steer on its own sender’s /stop and requeues it after another person’s', async () => {
     const stop = { kind: 'stop', isPrivileged: true, isAll: false } as const;
     const own = await steered(open());
     await own.command(stop, 'ann');
@@ -120,7 +120,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(await other.outcomes()).toEqual(['cancelled: stop', 'none', 'cancelled: stop']);
   });
 
-  it('is cancelled by its own sender’s /new, and runs before another’s', async () => {
+  it('cancels a retained steer on its own sender’s /new and runs it before another person’s', async () => {
     for (const [sender, outcome] of [
       ['ann', 'cancelled: reset'],
       ['bob', 'none'],
@@ -137,7 +137,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     }
   });
 
-  it('is not taken again after its sender has deleted it', async () => {
+  it("doesn't requeue a steer that its sender has deleted", async () => {
     const { worker, steer, conversation, end, outcomes } = await steered(open());
     const route = aRoute(conversation);
     const decision = { kind: 'delete', note: 'deleted {message}', route } as const;
@@ -146,7 +146,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none']);
   });
 
-  it('takes with it what has corrected it when it is deleted', async () => {
+  it('deletes a steer together with its corrections', async () => {
     const { worker, run, steer, conversation, end, outcomes } = await steered(open());
     const edit = { kind: 'edit', text: 'better', prompt: 'better', note: '', newId: unique('edit') } as const;
     await worker.accept({ ...steer, eventKey: unique('edit'), kind: 'edit', decision: edit });
@@ -158,7 +158,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none', 'failed: error']);
   });
 
-  it('is read in its newest wording, once, when it was edited meanwhile', async () => {
+  it('requeues an edited steer once, in its newest wording', async () => {
     const { worker, lane, steer, end, outcomes, told } = await steered(open());
     const edit = { kind: 'edit', text: 'better', prompt: 'better', note: '', newId: unique('edit') } as const;
     await worker.accept({ ...steer, eventKey: unique('edit'), kind: 'edit', decision: edit });
@@ -168,7 +168,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(await outcomes()).toEqual(['failed: error', 'none', 'none', 'merged: corrected']);
   });
 
-  it('leaves alone the correction of a message that has the same id elsewhere', async () => {
+  it("doesn't requeue the correction of a message with the same id elsewhere", async () => {
     const settings = { ...defaults, mode: 'steer-backlog' } as const;
     const lane = aLane(unique('c'), { settings });
     const worker = aWorker(open());
@@ -193,7 +193,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     expect(waiting).toHaveLength(2);
   });
 
-  it('is not kept where the mode is plain steer', async () => {
+  it("doesn't requeue a steer in plain steer mode", async () => {
     const { worker, lane, conversation, run, outcomes, command } = await steered(open());
     await command({ kind: 'queue', change: { mode: 'steer' } }, 'ann');
     await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });

@@ -64,7 +64,7 @@ function partOf(delivery: Delivery) {
 }
 
 describeEachDatabase('a waiting notice', (open) => {
-  it('is stored once for a message that waits, however often it is looked for', async () => {
+  it('stores a waiting notice once, however often the message is looked for', async () => {
     const { say, look, tell, parts } = await aBusyLane(open());
     await say('second');
     const seen = await look();
@@ -75,14 +75,14 @@ describeEachDatabase('a waiting notice', (open) => {
     expect(await parts()).toEqual(['reaction pending']);
   });
 
-  it('is looked for only once the message has waited for long enough', async () => {
+  it('stores a waiting notice only once the message has waited long enough', async () => {
     const { say, lane } = await aBusyLane(open());
     await say('second');
     const late = await open().read(readUnnotified, { afterMs: 60_000 });
     expect(late.filter(({ laneKey }) => laneKey === lane.key)).toEqual([]);
   });
 
-  it('is stored for no message that was taken, cancelled or is held', async () => {
+  it('stores no waiting notice for a message that was taken, cancelled or is held', async () => {
     const { conversation, lane, worker, run, say, look, tell, parts } = await aBusyLane(open());
     await say('steered');
     const seen = (await look()).map((item) => ({ ...item, content: reaction }));
@@ -97,7 +97,7 @@ describeEachDatabase('a waiting notice', (open) => {
     expect((await parts()).filter((part) => part.startsWith('reaction'))).toEqual([]);
   });
 
-  it('is one for all parts of an album, and one line for all that one person has waiting', async () => {
+  it('stores one reaction for a waiting album, and one line for all messages of one person', async () => {
     const album = await aBusyLane(open());
     const bundle = { name: 'album', windowMs: 0 };
     for (const text of ['a', 'b', 'c']) await album.say(text, { bundle });
@@ -110,7 +110,7 @@ describeEachDatabase('a waiting notice', (open) => {
     expect(await chat.look()).toEqual([]);
   });
 
-  it('is stored once for a message whose run waits for room that another call has reserved', async () => {
+  it('stores a waiting notice once if the run waits for room reserved by another call', async () => {
     const pauseFor = async (isHeld: boolean) => {
       const lane = await aBusyLane(open());
       const { laneKey, epoch, runId } = lane.run;
@@ -126,7 +126,7 @@ describeEachDatabase('a waiting notice', (open) => {
     expect(await spent.tell(), 'a spent budget has its own notice').toEqual([]);
   });
 
-  it('is dropped when its message was answered before it could be sent', async () => {
+  it('drops a waiting notice if its message was answered before the notice could be sent', async () => {
     const { lane, worker, run, say, tell, claim, parts } = await aBusyLane(open());
     await say('second');
     await tell();
@@ -138,7 +138,7 @@ describeEachDatabase('a waiting notice', (open) => {
     expect(await parts()).toEqual(['text sending', 'text pending']);
   });
 
-  it('never holds up an answer: it has one try', async () => {
+  it('gives a waiting notice one attempt, so that it never delays an answer', async () => {
     for (const result of [
       { kind: 'retry', afterMs: 60_000, reason: 'busy' },
       { kind: 'unknown', reason: 'cut off' },
@@ -155,7 +155,7 @@ describeEachDatabase('a waiting notice', (open) => {
     }
   });
 
-  it('that a dead holder was sending is not repeated for a message that waits no more', async () => {
+  it("doesn't repeat a waiting notice after its sender died if the message no longer waits", async () => {
     const { worker, run, lane, say, tell, claim, parts } = await aBusyLane(open());
     await say('second');
     await tell();

@@ -34,7 +34,7 @@ describeEachDatabase('a summary', (open) => {
   const shown = async ({ sessionId }: Scene) =>
     (await open().read(readHistory, { sessionId })).map(({ parts }) => textOf(parts));
 
-  it('stands for what is before its cut, and moves nothing', async () => {
+  it('replaces the messages before the cut with the summary and moves no position', async () => {
     const scene = await aConversation();
     await open().write(commitSummary, input(scene));
     expect(await shown(scene)).toEqual(['the story so far', 'three', 'three heard', 'four']);
@@ -44,7 +44,7 @@ describeEachDatabase('a summary', (open) => {
     expect((await shown(scene)).at(-1)).toBe('four heard');
   });
 
-  it("leaves the calls of its run known to the run's next holder", async () => {
+  it('keeps the tool calls of a summarized run known to its next holder', async () => {
     const scene = await aConversation();
     const { laneKey, epoch, runId, sessionId } = scene.run;
     for (const callId of ['a', 'b']) {
@@ -65,14 +65,14 @@ describeEachDatabase('a summary', (open) => {
     ]);
   });
 
-  it('gives way to the next one, and is not shown among the messages', async () => {
+  it("replaces an earlier summary and doesn't show it among the messages", async () => {
     const scene = await aConversation();
     await open().write(commitSummary, input(scene, { keptFrom: 3 }));
     await open().write(commitSummary, input(scene, { keptFrom: 7, parts: text('more of it') }));
     expect(await shown(scene)).toEqual(['more of it', 'four']);
   });
 
-  it('counts once, however often it is committed', async () => {
+  it('counts a summary once, however often it is committed', async () => {
     const scene = await aConversation();
     const summary = input(scene, { modelCalls: [counted(scene.run, { cost: 7 })] });
     for (let time = 0; time < 2; time += 1) await open().write(commitSummary, summary);
@@ -84,7 +84,7 @@ describeEachDatabase('a summary', (open) => {
     expect((await open().read(readContext, scene)).messages).toEqual(messages);
   });
 
-  it('of a holder that has lost the lane changes nothing', async () => {
+  it('rejects the summary of a holder that has lost the lane', async () => {
     const scene = await aConversation();
     const before = await shown(scene);
     const late = input(scene, { epoch: scene.run.epoch - 1 });
@@ -92,7 +92,7 @@ describeEachDatabase('a summary', (open) => {
     expect(await shown(scene)).toEqual(before);
   });
 
-  it('ends the run that was only there to make it, in the same commit', async () => {
+  it('ends a run that was started only to create the summary, in the same commit', async () => {
     const scene = await aConversation();
     const end = {
       ...({ endReason: 'natural', detail: undefined, outcome: 'answered', preview: undefined } as const),
@@ -107,7 +107,7 @@ describeEachDatabase('a summary', (open) => {
     expect(await scene.worker.claim(scene.run.laneKey)).toEqual({ kind: 'idle' });
   });
 
-  it('is what a forked sub-agent is shown of its parent, also after the next one', async () => {
+  it('shows a forked sub-agent the summary of its parent even after the next one', async () => {
     const scene = await aConversation();
     const summary = input(scene);
     await open().write(commitSummary, summary);

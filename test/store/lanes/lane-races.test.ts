@@ -12,7 +12,7 @@ const claims = isLong ? 10_000 : 150;
 const arrivals = isLong ? 5_000 : 60;
 
 describeEachDatabase('two workers on one lane', (open, beside) => {
-  it('gives the lane to one of them at a time, under a growing epoch', async () => {
+  it('gives the lane to one worker at a time, under a growing epoch', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());
     const conversation = unique('c');
@@ -50,7 +50,7 @@ describeEachDatabase('two workers on one lane', (open, beside) => {
 });
 
 describeEachDatabase('a message that arrives exactly as a run ends', (open, beside) => {
-  it('joins that run or starts the next one, in every mode', async () => {
+  it('lets a message that arrives as a run ends join that run or start the next one, in every mode', async () => {
     const worker = await beside.open();
     onTestFinished(() => worker.close());
     // Concurrent, so that one disk flush serves several lanes.

@@ -64,7 +64,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(second.acceptances[0]?.kind).toBe('duplicate');
   });
 
-  it('answers a message and leaves the lane resting', async () => {
+  it('answers a message and leaves the lane idle', async () => {
     const { begin, answer, claimPart } = aConversation(open());
     const run = await begin();
     const answered = await answer(run, 'hello');
@@ -76,7 +76,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     });
   });
 
-  it('takes in a message that arrives while the final text is written, in the step that would end the run', async () => {
+  it('takes a steer that arrives while the final text is written, instead of ending the run', async () => {
     const { say, begin, answer } = aConversation(open());
     const run = await begin('one');
     await say('two');
@@ -93,7 +93,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     ]);
   });
 
-  it('says something beside the answers while the run lasts, and nothing behind its end', async () => {
+  it('sends notices while the run lasts and none after its end', async () => {
     const { begin, answer, claimPart, claimNext, record } = aConversation(open());
     const run = await begin();
     const say = (key: string) => {
@@ -124,7 +124,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect((await claim()).kind).toBe('idle');
   });
 
-  it('collects what waits after a quiet window into one run, apart by authority', async () => {
+  it('collects waiting messages of one authority into one run after the quiet window', async () => {
     const { say, claimRun, begin, answer } = aConversation(open(), {
       settings: { mode: 'collect', quietMs: 600 },
     });
@@ -147,39 +147,36 @@ describeEachDatabase('the lane protocol', (open, beside) => {
   it.each([
     ['quiet window', { mode: 'collect', quietMs: 60_000 }],
     ['debounce', { mode: 'steer', debounceMs: 60_000 }],
-  ] as const)(
-    'ends a %s ten times its length after its first message, whoever keeps writing',
-    async (_, over) => {
-      const worker = aWorker(open());
-      const conversation = unique('c');
-      const lane = aLane(conversation, { settings: { ...defaults, ...over } });
-      const say = (text: string) => worker.accept(aMessage({ conversation, text, lane }));
-      if (over.mode === 'collect') {
-        await say('start');
-        await worker.claimRun(lane.key);
-      }
-      await say('a');
-      await say('b');
-      const waiting = () => open().read(waitingTimes, { laneKey: lane.key });
-      const [first, second] = await waiting();
-      if (!first || !second) throw new Error('nothing waits');
-      expect([first.dueAt, second.dueAt]).toEqual([second.createdAt + 60_000, second.createdAt + 60_000]);
-      // As if they had kept coming for nine and a half windows, and then for more than ten.
-      for (const agoMs of [570_000, 30_001]) {
-        await beside.sql(
-          `update inbox set "createdAt" = "createdAt" - ${agoMs}, "dueAt" = "dueAt" - ${agoMs} where "laneKey" = '${lane.key}'`,
-        );
-        await say('and on');
-        const rows = await waiting();
-        const [oldest = 0, newest = 0] = [rows.at(0)?.createdAt, rows.at(-1)?.createdAt];
-        expect(newest - oldest).toBeGreaterThan(540_000);
-        const end = Math.max(newest, oldest + 600_000);
-        expect(rows.map(({ dueAt }) => dueAt)).toEqual(rows.map(() => end));
-      }
-    },
-  );
+  ] as const)('ends a %s at ten times its length, even if messages keep arriving', async (_, over) => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const lane = aLane(conversation, { settings: { ...defaults, ...over } });
+    const say = (text: string) => worker.accept(aMessage({ conversation, text, lane }));
+    if (over.mode === 'collect') {
+      await say('start');
+      await worker.claimRun(lane.key);
+    }
+    await say('a');
+    await say('b');
+    const waiting = () => open().read(waitingTimes, { laneKey: lane.key });
+    const [first, second] = await waiting();
+    if (!first || !second) throw new Error('nothing waits');
+    expect([first.dueAt, second.dueAt]).toEqual([second.createdAt + 60_000, second.createdAt + 60_000]);
+    // As if they had kept coming for nine and a half windows, and then for more than ten.
+    for (const agoMs of [570_000, 30_001]) {
+      await beside.sql(
+        `update inbox set "createdAt" = "createdAt" - ${agoMs}, "dueAt" = "dueAt" - ${agoMs} where "laneKey" = '${lane.key}'`,
+      );
+      await say('and on');
+      const rows = await waiting();
+      const [oldest = 0, newest = 0] = [rows.at(0)?.createdAt, rows.at(-1)?.createdAt];
+      expect(newest - oldest).toBeGreaterThan(540_000);
+      const end = Math.max(newest, oldest + 600_000);
+      expect(rows.map(({ dueAt }) => dueAt)).toEqual(rows.map(() => end));
+    }
+  });
 
-  it('aborts the run under interrupt and runs the newest with the others as context', async () => {
+  it('aborts the active run in interrupt mode', async () => {
     const { say, begin } = aConversation(open(), { settings: { mode: 'interrupt' } });
     const run = await begin('one');
     const { effects } = await say('two');
@@ -188,7 +185,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(boundary).toEqual({ steers: [], cancelReason: 'interrupt' });
   });
 
-  it('refuses every write of a worker whose lane was claimed by another', async () => {
+  it('rejects every write of a worker whose lane another worker has claimed', async () => {
     const first = aWorker(open(), 'boot-a');
     const second = aWorker(open(), 'boot-b');
     const conversation = unique('c');
@@ -202,7 +199,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(await texts(run.sessionId)).toEqual(['user: hi', 'assistant: right']);
   });
 
-  it('gives up a run after three attempts with a notice, and the lane goes on', async () => {
+  it('gives up a run after three attempts with a notice, and the lane continues', async () => {
     const { laneKey: key, worker, say, claim, claimPart } = aConversation(open());
     await say();
     await crashIn(worker, key, 3);
@@ -217,7 +214,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     });
   });
 
-  it('gives up a run of a group with ⚠ on its message, or a line where that is refused, and tells the owner', async () => {
+  it('marks a run given up in a group with ⚠, or a line if that is refused, and alerts the owner', async () => {
     const talk = aConversation(open(), { chatKind: 'group' });
     const { laneKey, conversationKey, worker, say, claim, claimRun, claimPart, record } = talk;
     await say();
@@ -242,7 +239,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     ]);
   });
 
-  it('says of the calls of a run that it gave up which may have had their effect', async () => {
+  it('says which calls of a run that was given up may have had an effect', async () => {
     const { laneKey, worker, say, claim, claimRun } = aConversation(open());
     await say();
     const { epoch, runId, sessionId } = await claimRun(1);
@@ -261,7 +258,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(results).toEqual(['interrupted by a restart, outcome unknown', 'cancelled']);
   });
 
-  it('tells in the timeline that it gave a run up', async () => {
+  it('shows in the timeline that a run was given up', async () => {
     const { laneKey: key, worker, say, claim } = aConversation(open());
     await say();
     await crashIn(worker, key, 3);
@@ -270,7 +267,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(items.map((item) => item.text)).toEqual(['hi', english.restartGaveUp]);
   });
 
-  it('counts the tries anew once a run has answered and goes on with a steer', async () => {
+  it('counts attempts from zero after an answer, when the run continues with a steer', async () => {
     const { laneKey: key, worker, say, claim, claimRun, answer } = aConversation(open());
     await say('one');
     await crashIn(worker, key, 2);
@@ -282,7 +279,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(last.kind).toBe('again');
   });
 
-  it('begins a new session behind what was sent before the command', async () => {
+  it('starts a new session after the messages that were sent before the command', async () => {
     const { say, claim, claimRun, begin, answer } = aConversation(open());
     await say('old');
     await say('/new', { item: { kind: 'command' } });
@@ -294,7 +291,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(await texts(after.sessionId)).toEqual(['user: young']);
   });
 
-  it('stops the run and cancels what its sender has waiting', async () => {
+  it('stops the run and cancels its sender’s waiting messages', async () => {
     const { conversation, worker, saying, claimRun } = aConversation(open(), {
       settings: { mode: 'followup' },
     });
@@ -311,7 +308,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(idle.acceptances[0]?.kind).toBe('refused');
   });
 
-  it('keeps the lane under its cap and says what gave way', async () => {
+  it('keeps the lane within its cap and says what was dropped', async () => {
     const worker = aWorker(open());
     for (const drop of ['summarize', 'old', 'new'] as const) {
       const conversation = unique('c');
@@ -330,7 +327,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     }
   });
 
-  it('joins an album under one gate decision', async () => {
+  it('joins an album under one decision of the mention gate', async () => {
     const { say, claim, claimRun } = aConversation(open());
     const bundle = { name: 'album:1', windowMs: 800 };
     const first = await say('picture 1', { item: { bundle, passesGate: false } });
@@ -357,7 +354,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect((await texts(second.sessionId)).slice(3)).toEqual(['user: @bot and?']);
   });
 
-  it('calls a part that was found in sending unknown, and goes on with the next', async () => {
+  it('marks a part found in sending as unknown and continues with the next', async () => {
     const { conversationKey, begin, answer } = aConversation(open());
     for (const text of ['one', 'two']) {
       await answer(await begin(text), `re ${text}`);
@@ -372,7 +369,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     );
   });
 
-  it('replaces a waiting message that is edited and steers the correction of a taken one', async () => {
+  it('replaces an edited message that waits, and steers the correction of a taken one', async () => {
     const { worker, saying, claimRun, answer } = aConversation(open());
     const message = saying('red');
     await worker.accept(message);
@@ -412,7 +409,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     ]);
   });
 
-  it('keeps route-less moves: a migrated group keeps its session and its pending replies', async () => {
+  it('keeps session and pending replies of a group that moved to a new id', async () => {
     const { conversation, worker, saying, claimRun, answer } = aConversation(open());
     const moved = unique('super');
     const message = saying();
@@ -435,7 +432,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(await texts(run.sessionId)).toEqual(['user: one', 'user: two']);
   });
 
-  it('does not take the preview of an answer that was given for the preview of the next', async () => {
+  it("doesn't reuse the preview of an earlier answer for the next one", async () => {
     const { say, begin, answer } = aConversation(open());
     const run = await begin('one');
     const key = `${run.runId}:preview:0`;
@@ -447,7 +444,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(await open().read(readPreview, { runId: run.runId })).toBeUndefined();
   });
 
-  it('writes again to whoever writes after having been unreachable', async () => {
+  it('replies again to a person who writes after having been unreachable', async () => {
     const { worker, saying, begin, answer, claimPart } = aConversation(open());
     const first = saying('one');
     await worker.accept(first);

@@ -8,7 +8,7 @@ import { readLane } from '../lane-at-rest.ts';
 describeEachDatabase('a new session', (open) => {
   const command = { item: { kind: 'command' } } as const;
 
-  it('keeps what the cap summarised behind the command and ends what it summarised before', async () => {
+  it('keeps what the cap summarized after the command and ends what it summarized before', async () => {
     const { lane, worker, saying, claim, claimRun, answer } = aConversation(open(), {
       settings: { mode: 'followup', cap: 1 },
     });
@@ -27,7 +27,7 @@ describeEachDatabase('a new session', (open) => {
     ]);
   });
 
-  it('answers the command in the timeline, where a page finds it after a reload', async () => {
+  it('answers the command in the timeline, so that a page finds it after a reload', async () => {
     const { laneKey, worker, saying, claim } = aConversation(open());
     await worker.accept(saying('/new', command));
     await claim();

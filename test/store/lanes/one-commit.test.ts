@@ -19,7 +19,7 @@ const terms = (slots: number): ClaimTerms => ({
 });
 const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, canLookUp: false, resendUnknown: false };
 
-describeEachDatabase('a commit that goes on at once', (open) => {
+describeEachDatabase('a commit that claims the next work', (open) => {
   /** Accepts with this many free slots. */
   const acceptWith = async (slots: number, ...said: Parameters<typeof aMessage>[0][]) => {
     const epoch = await aWorker(open()).hold();
@@ -27,7 +27,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     return open().write(acceptBatch, { account, epoch, holder, proposals, claims: terms(slots) });
   };
 
-  it('claims the lanes it makes due, as many as there are slots, and wakes the others', async () => {
+  it('claims as many due lanes as there are slots and wakes the others', async () => {
     const [a, b, c] = [unique('c'), unique('c'), unique('c')];
     const { runs, effects } = await acceptWith(
       2,
@@ -42,7 +42,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     await aWorker(open()).answer(runs[0] ?? expect.fail('no run'), 'hello');
   });
 
-  it('wakes nobody for a lane that a run works on: the run looks before it ends', async () => {
+  it('wakes nobody for a lane with an active run, which takes the message before it ends', async () => {
     const conversation = unique('c');
     const { runs } = await acceptWith(1, { conversation, text: 'first' });
     const second = await acceptWith(1, { conversation, text: 'second' });
@@ -52,7 +52,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     expect(steers).toHaveLength(1);
   });
 
-  it('hands on all that a command of the lane has begun: the ends of sub-agents too', async () => {
+  it('returns all effects of a lane command, including stopped sub-agents', async () => {
     const family = aFamilyWorker(open());
     const { run, conversation } = await family.begin();
     const child = await family.spawnOne(run);
@@ -71,7 +71,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     expect([runs, effects.wakes.length]).toEqual([[], 1]);
   });
 
-  it('claims the answer for its sender, unless an earlier part of the conversation is on its way', async () => {
+  it('claims the answer for its sender unless an earlier part is still being sent', async () => {
     const { conversationKey, say, claimRun, answer } = aConversation(open());
     await say('one');
     const first = await answer(await claimRun(), 'first', { sender: policy });
@@ -83,7 +83,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     expect(second.effects.deliveries).toEqual([conversationKey]);
   });
 
-  it("claims the lane's next run with the end of the last one, its messages taken", async () => {
+  it('claims the lane’s next run when the last one ends, with its messages taken', async () => {
     const { say, claimRun, answer } = aConversation(open(), { settings: { mode: 'followup' } });
     for (const text of ['one', 'two', 'three']) await say(text);
     const first = await claimRun();
@@ -100,7 +100,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
   it.each([
     { begun: false, tells: 'had not begun is sent', kind: 'part', state: 'sending' },
     { begun: true, tells: 'had begun is unknown', kind: 'empty', state: 'unknown' },
-  ])('of a holder that died: a part whose call $tells', async ({ begun, kind, state }) => {
+  ])('handles a part claimed by a holder that died: its call $tells', async ({ begun, kind, state }) => {
     const { conversationKey, begin, answer } = aConversation(open());
     const folder = unique('folder');
     const [dead, next] = [unique('boot'), unique('boot')];

@@ -90,8 +90,8 @@ function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
   };
 }
 
-describeEachDatabase('a message', (open) => {
-  it('that its run answers is answered, and silent when that was decided', async () => {
+describeEachDatabase('the outcome of a message', (open) => {
+  it('ends a message as answered, or as silent if the agent chose silence', async () => {
     const { says, run, answer, worker, outcomes } = aScene(open());
     await says('ann', 'a');
     await says('ann', 'b');
@@ -100,7 +100,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: answered', 'b: silent (token)']);
   });
 
-  it('whose answer could not be delivered is failed', async () => {
+  it('fails a message whose answer could not be delivered', async () => {
     const { says, run, answer, deliver, outcomes } = aScene(open());
     await says('ann', 'a');
     await answer(await run());
@@ -108,7 +108,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: failed (delivery failed)']);
   });
 
-  it('whose answer may or may not have arrived is answered, delivery unknown', async () => {
+  it('ends a message as answered with unknown delivery if the answer may have arrived', async () => {
     const { says, run, answer, deliver, outcomes } = aScene(open());
     await says('ann', 'a');
     await answer(await run());
@@ -116,7 +116,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: answered (delivery unknown)']);
   });
 
-  it.each(['error', 'timeout'])('that was steered into a run that failed by %s is failed', async (reason) => {
+  it.each(['error', 'timeout'])('fails a steer whose run failed by %s', async (reason) => {
     const { says, run, steer, end, outcomes } = aScene(open(), { mode: 'steer' });
     await says('ann', 'a');
     const at = await run();
@@ -127,7 +127,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual([`a: failed (${reason})`, `b: failed (${reason})`, 'c: open']);
   });
 
-  it('that a run has answered stays answered when the run fails later', async () => {
+  it('keeps a message answered when its run fails later', async () => {
     const { worker, says, run, end, outcomes } = aScene(open(), { mode: 'steer' });
     await says('ann', 'a');
     const at = await run();
@@ -137,7 +137,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: answered', 'b: failed (error)']);
   });
 
-  it('of a run that crashed too often is failed, and the group is told', async () => {
+  it('fails a message after too many crashes, and tells the group', async () => {
     const { worker, laneKey, says, run, outcomes, notices } = aScene(open());
     await says('ann', 'a');
     let held = await run();
@@ -150,7 +150,7 @@ describeEachDatabase('a message', (open) => {
     expect(await notices()).toEqual(['⚠']);
   });
 
-  it('is cancelled by /stop, with all that its sender has waiting, summarised or not', async () => {
+  it('cancels all messages of a sender on /stop, even summarized ones', async () => {
     const { says, run, stop, end, outcomes } = aScene(open(), { cap: 2 });
     await says('ann', 'a');
     const at = await run();
@@ -170,7 +170,7 @@ describeEachDatabase('a message', (open) => {
     expect(runId).toBeDefined();
   });
 
-  it('of somebody else is cancelled by another’s /stop only with the run', async () => {
+  it('cancels another person’s message on /stop only together with the run', async () => {
     const { says, run, stop, end, outcomes } = aScene(open());
     await says('ann', 'a');
     const at = await run();
@@ -181,7 +181,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: cancelled (stop)', 'b: open', 'c: cancelled (stop)']);
   });
 
-  it('that was sent before /new runs before it, in the old session', async () => {
+  it('runs a message sent before /new before it, in the old session', async () => {
     const { worker, laneKey, says, fresh, run, end, answer, outcomes } = aScene(open());
     await says('ann', 'a');
     const at = await run();
@@ -204,7 +204,7 @@ describeEachDatabase('a message', (open) => {
     ]);
   });
 
-  it('that follows a notice of Parley’s own that may not have arrived is told nothing of it', async () => {
+  it('tells a run nothing of an earlier notice that may not have arrived', async () => {
     const { says, command, run, answer, deliver, laneKey } = aScene(open());
     await says('ann', 'a');
     await answer(await run());
@@ -217,7 +217,7 @@ describeEachDatabase('a message', (open) => {
     expect(told.filter(({ text }) => text.includes('Note from the gateway'))).toEqual([]);
   });
 
-  it('that the cap has summarised is merged into the run that got the summary', async () => {
+  it('merges a summarized message into the run that got the summary', async () => {
     const { says, run, steer, answer, outcomes, merged, notices } = aScene(open(), { cap: 1 });
     await says('ann', 'a');
     const at = await run();
@@ -232,7 +232,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: answered', 'b: merged (summarized)', 'c: answered']);
   });
 
-  it('that gives way under drop:old is refused, and its sender is told where it was sent', async () => {
+  it('refuses the message that drop:old drops, and tells its sender on the original route', async () => {
     const { says, run, outcomes, notices } = aScene(open(), { cap: 1, drop: 'old' });
     await says('ann', 'a');
     await run();
@@ -247,7 +247,7 @@ describeEachDatabase('a message', (open) => {
     expect(effects.overflows).toMatchObject([{ drop: 'old' }]);
   });
 
-  it('that comes too much under drop:new is refused at the door with a notice', async () => {
+  it('refuses a message with a notice under drop:new when the lane is full', async () => {
     const { says, run, outcomes, notices } = aScene(open(), { cap: 1, drop: 'new' });
     await says('ann', 'a');
     await run();
@@ -259,7 +259,7 @@ describeEachDatabase('a message', (open) => {
     expect(await notices()).toEqual([fillText(texts.queueFull, { waiting: 1 })]);
   });
 
-  it('that waited with a newer one under interrupt is merged, and what ran is cancelled', async () => {
+  it('merges an older waiting message under interrupt, and cancels the active run’s message', async () => {
     const { says, run, end, answer, outcomes, merged } = aScene(open(), { mode: 'interrupt' });
     await says('ann', 'a');
     const at = await run();
@@ -272,7 +272,7 @@ describeEachDatabase('a message', (open) => {
     expect(await merged()).toEqual([next.runId]);
   });
 
-  it('is merged under collect with what is of its route and authority, and with nothing else', async () => {
+  it('merges messages of the same route and authority only under collect', async () => {
     const { says, run, answer, outcomes } = aScene(open(), { mode: 'collect' });
     await says('ann', 'a');
     const at = await run();
@@ -295,7 +295,7 @@ describeEachDatabase('a message', (open) => {
     ]);
   });
 
-  it('that is deleted while it waits is cancelled', async () => {
+  it('cancels a message that is deleted while it waits', async () => {
     const { worker, laneKey, says, outcomes } = aScene(open());
     await says('ann', 'a');
     const conversation = laneKey.split(':').at(-1) ?? '';

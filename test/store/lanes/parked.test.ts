@@ -131,7 +131,7 @@ async function firstEvent(store: Store, laneKey: string): Promise<TimelineEvent 
 const isStale = (error: unknown) => hasCode(error, 'stale_epoch');
 
 describeEachDatabase('a parked run', (open, beside) => {
-  it('is told to whoever looks at its lane later, until it goes on', async () => {
+  it('reports a parked run to later followers of its lane until it resumes', async () => {
     const store = open();
     const { run, lane } = await aRunWithCalls(store, unique('c'));
     await park(store, run);
@@ -141,7 +141,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await firstEvent(store, lane.key)).toEqual({ kind: 'changed' });
   });
 
-  it('is told all the same when something else is heard meanwhile', async () => {
+  it('reports a parked run even if another event is heard first', async () => {
     const store = open();
     const { run, lane } = await aRunWithCalls(store, unique('c'));
     await park(store, run);
@@ -151,7 +151,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(events.map(({ kind }) => kind)).toEqual(['changed', 'parked']);
   });
 
-  it('is not told behind what is heard of it meanwhile', async () => {
+  it("doesn't report a parked run after newer news of the same run", async () => {
     const store = open();
     const { run, lane } = await aRunWithCalls(store, unique('c'));
     await park(store, run);
@@ -162,7 +162,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(events).toEqual([started]);
   });
 
-  it('keeps its lane without holder or lease, and no other run begins there', async () => {
+  it('keeps the lane of a parked run without holder or lease, and starts no other run there', async () => {
     const store = open();
     const conversation = unique('c');
     const { worker, lane, run } = await aRunWithCalls(store, conversation);
@@ -174,14 +174,14 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(renewed.lost).toEqual([run.runId]);
   });
 
-  it('waits for a fraction of a millisecond too, which a plugin may ask for', async () => {
+  it('parks a run for a fraction of a millisecond', async () => {
     const store = open();
     const { run, worker, lane } = await aRunWithCalls(store, unique('c'));
     expect(await park(store, run, 1_000, hourMs / 7)).toMatchObject({ kind: 'parked' });
     expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
   });
 
-  it('is written by nobody who has parked it', async () => {
+  it('rejects later writes of the process that parked the run', async () => {
     const store = open();
     const { run, worker } = await aRunWithCalls(store, unique('c'));
     await park(store, run);
@@ -190,7 +190,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     await expect(store.write(handOver, held(run))).rejects.toSatisfy(isStale);
   });
 
-  it('is not what the sweep looks for, nor does a dead process or its message wake it', async () => {
+  it("doesn't wake a parked run for the sweep, a dead process or a message", async () => {
     const store = open();
     const conversation = unique('c');
     const { worker, lane, run } = await aRunWithCalls(store, conversation);
@@ -202,7 +202,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
   });
 
-  it('goes on when its wait expires, and the model reads that nobody has answered', async () => {
+  it('resumes a parked run when its wait expires, and the model reads that nobody answered', async () => {
     const store = open();
     const { worker, lane, run } = await aRunWithCalls(store, unique('c'), {
       callIds: ['1', '2', '3'],
@@ -219,7 +219,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect((await settle(store, run.runId)).settlement).toBe('settled-before');
   });
 
-  it('is answered by who comes after the expiry, but before the lane is claimed', async () => {
+  it("accepts an answer after the wait has expired if the lane isn't claimed yet", async () => {
     const store = open();
     const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
     await park(store, run, 1_000, 0);
@@ -228,7 +228,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await resultsIn(store, run)).toEqual(['approved']);
   });
 
-  it('waits for 30 days at most, whatever is asked for', async () => {
+  it('parks a run for 30 days at most, whatever the caller asks for', async () => {
     const store = open();
     const { lane, run } = await aRunWithCalls(store, unique('c'));
     await park(store, run, 1_000, 10_000 * 24 * hourMs);
@@ -236,7 +236,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await isSwept(store, lane.key, 31 * 24 * hourMs)).toBe(true);
   });
 
-  it('goes on when its call is settled: a new epoch, no failed try, and its clock where it stopped', async () => {
+  it('resumes a run when its call is settled, under a new epoch, with attempts and clock unchanged', async () => {
     const store = open();
     const conversation = unique('c');
     const { worker, lane, run, messageId } = await aRunWithCalls(store, conversation);
@@ -253,7 +253,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await attemptsOf(store, run.runId)).toBe(1);
   });
 
-  it('parks and goes on as often as it likes, and is not given up', async () => {
+  it('lets a run park and resume any number of times without giving it up', async () => {
     const store = open();
     const callIds = ['1', '2', '3', '4', '5'];
     const { worker, lane, run, messageId } = await aRunWithCalls(store, unique('c'), {
@@ -270,7 +270,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await attemptsOf(store, run.runId)).toBe(1);
   });
 
-  it('does not park when its call was settled before', async () => {
+  it("doesn't park a run whose call was settled before", async () => {
     const store = open();
     const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
     expect((await settle(store, run.runId)).settlement).toBe('settled');
@@ -280,7 +280,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await attemptsOf(store, run.runId)).toBe(1);
   });
 
-  it('waits for the last of its calls, and starts none of those behind', async () => {
+  it('keeps a run parked until the last of its calls is settled, and starts no later call', async () => {
     const store = open();
     const { worker, lane, run } = await aRunWithCalls(store, unique('c'), {
       callIds: ['1', '2', '3'],
@@ -298,7 +298,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await resultsIn(store, run)).toEqual(['first', 'second']);
   });
 
-  it('is settled once, by its own call only', async () => {
+  it('settles a parked call once, and only by its own id', async () => {
     const store = open();
     const { run, worker, lane, messageId } = await aRunWithCalls(store, unique('c'));
     await park(store, run);
@@ -315,7 +315,7 @@ describeEachDatabase('a parked run', (open, beside) => {
   });
 
   it.each(['stop', 'new', 'interrupt'] as const)(
-    'is woken to end by %s, and then settled no more',
+    "wakes a parked run to end on %s, after which it can't be settled",
     async (by) => {
       const store = open();
       const conversation = unique('c');
@@ -343,7 +343,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     },
   );
 
-  it('does not park when it was asked to stop before', async () => {
+  it("doesn't park a run that was asked to stop before", async () => {
     const store = open();
     const conversation = unique('c');
     const { worker, lane, run } = await aRunWithCalls(store, conversation);
@@ -352,7 +352,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });
   });
 
-  it('takes in what was sent meanwhile when it goes on', async () => {
+  it('takes the messages sent meanwhile when a parked run resumes', async () => {
     const store = open();
     const conversation = unique('c');
     const { worker, lane, run } = await aRunWithCalls(store, conversation);
@@ -364,7 +364,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(steers).toHaveLength(1);
   });
 
-  it('loses no settlement to the step that parks it, whichever comes first', async () => {
+  it('keeps a settlement that races with parking', async () => {
     const store = open();
     for (let round = 0; round < rounds; round += 1) {
       const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
@@ -376,7 +376,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     }
   });
 
-  it('is woken to end when its person may not write any more', async () => {
+  it('wakes a parked run to end when its person’s access is revoked', async () => {
     const store = open();
     const conversation = unique('c');
     const [sender, ref] = [unique('guest'), unique('test:guest')];
@@ -391,7 +391,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'revoked' });
   });
 
-  it('loses no /stop to the step that parks it, whichever comes first', async () => {
+  it('keeps a /stop that races with parking', async () => {
     const store = open();
     for (let round = 0; round < rounds; round += 1) {
       const conversation = unique('c');
@@ -402,7 +402,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     }
   });
 
-  it('stands in nobody’s way in the sweep, however many there are', async () => {
+  it('finds other lanes in the sweep, however many parked runs there are', async () => {
     const store = open();
     const { run, lane } = await aRunWithCalls(store, unique('c'));
     await park(store, run);

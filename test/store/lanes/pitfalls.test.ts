@@ -23,7 +23,7 @@ const ends: readonly { readonly endReason: string; readonly outcome: Outcome }[]
 describeEachDatabase('a lane', (open) => {
   const endAs = (run: ClaimedRun, end: (typeof ends)[number]) => endWithout(open(), run, end.endReason, end);
 
-  it('runs what waits behind a run, however that run ends, in every mode (pitfall 1)', async () => {
+  it('runs what waits for a run, however that run ends, in every mode (pitfall 1)', async () => {
     for (const mode of queueModes) {
       for (const end of ends) {
         const { lane, say, claimRun, begin, answer } = aConversation(open(), {
@@ -41,7 +41,7 @@ describeEachDatabase('a lane', (open) => {
     }
   });
 
-  it('lets no later message past one that waits, also where the later would fit the run (pitfall 3)', async () => {
+  it('lets no later message overtake a waiting one, even if the later one fits the run (pitfall 3)', async () => {
     const { laneKey, say, claimRun, begin, answer } = aConversation(open());
     const run = await begin('first');
     await say('second', { item: { authority: 'guest' } });
@@ -54,7 +54,7 @@ describeEachDatabase('a lane', (open) => {
     expect(told.map(({ text }) => text)).toEqual(['first', 'second', 'third']);
   });
 
-  it('keeps a steer in the transcript that its run took right before it was aborted (pitfall 4)', async () => {
+  it('keeps a steer in the transcript that its run took just before it was aborted (pitfall 4)', async () => {
     const { laneKey, say, begin } = aConversation(open());
     const run = await begin('first');
     await say('steer');
@@ -69,7 +69,7 @@ describeEachDatabase('a lane', (open) => {
     ]);
   });
 
-  it('knows a message again that is delivered once more long after it was answered (pitfall 5)', async () => {
+  it('recognizes a message that is delivered again long after it was answered (pitfall 5)', async () => {
     const { worker, saying, claim, claimRun, begin, answer } = aConversation(open());
     const message = saying('once');
     await worker.accept(message);
@@ -82,7 +82,7 @@ describeEachDatabase('a lane', (open) => {
     expect((await claim()).kind).toBe('idle');
   });
 
-  it('goes on with a batch whose run was cut off, and takes nothing of it twice (pitfall 6)', async () => {
+  it('resumes a batch whose run was cut off and takes none of its messages twice (pitfall 6)', async () => {
     const [first, second] = [aWorker(open(), 'boot-a'), aWorker(open(), 'boot-b')];
     const conversation = unique('c');
     const lane = aLane(conversation, { settings: { ...defaults, mode: 'collect', quietMs: 0 } });
@@ -99,7 +99,7 @@ describeEachDatabase('a lane', (open) => {
     expect(told.map(({ text }) => text)).toEqual(['a', 'b', 'c']);
   });
 
-  it('keeps the id of each message of a batch: an edit of any finds it, the answer quotes the last (pitfall 8)', async () => {
+  it('keeps the id of each message of a batch, for edits and quotes (pitfall 8)', async () => {
     const { lane, worker, saying, claimRun } = aConversation(open(), {
       settings: { mode: 'collect', quietMs: 0 },
     });

@@ -17,7 +17,7 @@ describeEachDatabase('the model of a session', (open) => {
   };
   const choice = { meant: undefined, byDefault: 'demo', names: 'demo, haiku' };
 
-  it('is what /model and /think have chosen, from the next run on, and survives a crash', async () => {
+  it('applies /model and /think from the next run on, even after a crash', async () => {
     const [conversation, other] = [unique('c'), unique('c')];
     const worker = aWorker(open());
     await worker.accept(aMessage({ conversation, text: 'one' }));
@@ -40,7 +40,7 @@ describeEachDatabase('the model of a session', (open) => {
     expect((await worker.claimRun(aLane(other).key)).model).toBe('demo');
   });
 
-  it('goes back to that of its agent by /model default, and stays for a name that nobody knows', async () => {
+  it('returns to the agent’s model on /model default, and ignores an unknown name', async () => {
     const { conversation, say, claimRun, begin, answer } = aConversation(open());
     await command(open(), conversation, 'model', { ...choice, wish: 'set', name: 'haiku' });
     await command(open(), conversation, 'model', { ...choice, wish: 'unknown', name: 'hiaku' });

@@ -19,7 +19,7 @@ describeEachDatabase('the sweep', (open, beside) => {
   const findIn = async (store: Store, laneKey: string) =>
     (await store.read(readSweep, {})).lanes.find((lane) => lane.laneKey === laneKey);
 
-  it('counts the wait of a run whose process died from the next start on, not from 1970', async () => {
+  it('counts the wait of a dead process’s run from the next start on', async () => {
     const folder = unique('folder');
     const boot = unique('boot');
     await open().write(addProcess, { id: boot, folder });
@@ -30,7 +30,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     expect((await findIn(open(), key))?.waitingSince).toBeGreaterThan(since);
   });
 
-  it('makes due what was stored by a clock that has been set back since', async () => {
+  it('makes items due that were stored under a clock that has been set back since', async () => {
     const conversation = unique('ahead');
     const worker = aWorker(open());
     const { key } = aLane(conversation);
@@ -48,7 +48,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     expect((await worker.claim(key)).kind).toBe('run');
   });
 
-  it('resumes what was given up under a clock that has been set back since, and leaves parked what is', async () => {
+  it('resumes a run paused under a clock that has been set back since, and leaves parked runs parked', async () => {
     const family = aFamilyWorker(open());
     const [{ key, run }, waiting] = [await aRunOf(unique('boot')), await aRunOf(unique('boot'))];
     await family.spawnOne(waiting.run, { mode: 'wait' });
@@ -65,7 +65,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     expect((await family.claim(waiting.key)).kind).toBe('parked');
   });
 
-  it('delivers what was stored by a clock that has been set back since', async () => {
+  it('delivers parts that were stored under a clock that has been set back since', async () => {
     const conversation = unique('ahead');
     const worker = aWorker(open());
     await worker.accept(aMessage({ conversation, text: 'hi' }));
@@ -83,7 +83,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     expect(await isFound()).toBe(true);
   });
 
-  it('reads what waits page by page, all of it, what waits longest first', async () => {
+  it('reads all waiting lanes page by page, longest wait first', async () => {
     const conversation = unique('many');
     const { key } = aLane(conversation);
     await aWorker(open()).accept(aMessage({ conversation, text: 'hi' }));
@@ -109,7 +109,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     expect(since).toEqual(since.toSorted((a, b) => a - b));
   });
 
-  it('reads dead lanes and runs out of budget page by page too: those that can’t go on hide none that can', async () => {
+  it('reads dead lanes and parked runs page by page, so that blocked ones hide no others', async () => {
     const { key, run } = await aRunOf(unique('boot'));
     await beside.sql(`update lanes set "leaseUntil" = 5000 where key = '${key}'`);
     const dead = `${laneColumns}, "leaseUntil", "runId"`;
@@ -139,7 +139,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     );
   });
 
-  it('finds every conversation with something to deliver, also behind a page of others', async () => {
+  it('finds every conversation with due parts, even after a full page of others', async () => {
     const conversations = Array.from({ length: 510 }, () => unique('said'));
     const refusals = conversations.map((conversation) => {
       const notice = { route: aRoute(conversation), text: 'not you' };
@@ -158,7 +158,7 @@ describeEachDatabase('the sweep', (open, beside) => {
     expect(found).toEqual(expect.arrayContaining(wanted));
   });
 
-  it('counts the wait of a run that was handed over from that moment on', async () => {
+  it('counts the wait of a run that was handed over from the handover on', async () => {
     const { key, run } = await aRunOf(unique('boot'));
     const since = Date.now() - 1000;
     await open().write(handOver, run);

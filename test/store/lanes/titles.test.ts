@@ -63,7 +63,7 @@ describeEachDatabase('a title', (open) => {
   };
   const answersNothing = { parts: [] } as const;
 
-  it('is asked for with the first message of a session, in a run of its own, and never again', async () => {
+  it('requests a title once, with the first message of a session, in its own run', async () => {
     const { say, answer, claim, claimRun, sessionOf } = aNamer();
     const conversation = unique('c');
     const run = await say(conversation, 'Which boats are green?');
@@ -84,7 +84,7 @@ describeEachDatabase('a title', (open) => {
     expect(await claim(naming.laneKey)).toEqual({ kind: 'idle' });
   });
 
-  it('is asked for once more when /new begins another session, also after a note of the gateway in it', async () => {
+  it('requests a title for the session that /new starts, even if it begins with a note', async () => {
     const { say, accept, answer, claim, claimRun, sessionOf } = aNamer();
     const conversation = unique('c');
     const first = await say(conversation, 'Which boats are green?');
@@ -102,7 +102,7 @@ describeEachDatabase('a title', (open) => {
     expect((await sessionOf(first)).title).toBeUndefined();
   });
 
-  it('is one run, however often its process dies, and is given up without a word', async () => {
+  it('keeps one run for a title, however often its process dies, and gives it up silently', async () => {
     const { say, claim, sessionOf, accept } = aNamer();
     const conversation = unique('c');
     const run = await say(conversation, 'Which boats are green?');
@@ -118,7 +118,7 @@ describeEachDatabase('a title', (open) => {
     expect(await open().read(counts, { laneKey })).toMatchObject({ items: 1 });
   });
 
-  it('that the model refuses is not asked for again, and nobody hears of it', async () => {
+  it("doesn't request a title again if the model refuses it, and tells nobody", async () => {
     const { say, answer, claim, claimRun, sessionOf } = aNamer();
     const conversation = unique('c');
     const run = await say(conversation, 'Which boats are green?');
@@ -133,7 +133,7 @@ describeEachDatabase('a title', (open) => {
     expect((await sessionOf(run)).title).toBeUndefined();
   });
 
-  it('costs the session that it names, in its budgets and those of its first message', async () => {
+  it('charges a title to the session that it names and to the budgets of its first message', async () => {
     const { say, answer, claimRun, sessionOf } = aNamer(demoOnly);
     const conversation = unique('c');
     const run = await say(conversation, 'Which boats are green?');
@@ -156,7 +156,7 @@ describeEachDatabase('a title', (open) => {
     expect(usage).toMatchObject({ cost: 200, childrenCost: 0, models: [{ calls: 2, cost: 200 }] });
   });
 
-  it('is for conversations only, of which a list names no other', async () => {
+  it("requests titles for conversations only, and doesn't list their sessions", async () => {
     const { say, claim } = aNamer();
     const key = `agent:main:sub:1:child@main:bot:test:dm:${unique('c')}`;
     const run = await say(unique('c'), 'Count the boats.', { lane: aLane('c', { key, class: 'sub-1' }) });
@@ -181,7 +181,7 @@ describe('the text of a title', () => {
     [' \n ', undefined],
     ['""', undefined],
     ['🛶'.repeat(100), `${'🛶'.repeat(79)}…`],
-  ])('%j is %j', (text, title) => {
+  ])('turns the model’s title %j into %j', (text, title) => {
     expect(titleOf(text)).toBe(title);
   });
 });

@@ -15,7 +15,7 @@ const runs = isLong ? 200 : 24;
 type Racer = { race(order: Race): Promise<Raced> };
 
 /** With PARLEY_LONG each worker is a process, otherwise a separate store in this process. */
-describeEachDatabase('a budget that runs race for', (open, { open: openBeside, settings }) => {
+describeEachDatabase('a budget that concurrent runs share', (open, { open: openBeside, settings }) => {
   const racersHere = async (): Promise<readonly Racer[]> => {
     const stores = [open(), await openBeside(), await openBeside()];
     onTestFinished(async () => void (await Promise.all(stores.slice(1).map((store) => store.close()))));
@@ -23,7 +23,7 @@ describeEachDatabase('a budget that runs race for', (open, { open: openBeside, s
   };
   const processes = () => Promise.all([1, 2, 3].map(() => processRacer(settings())));
 
-  it('is never exceeded by runs on 3 workers, and holds nothing in the end', {
+  it('never exceeds a budget that runs on 3 workers share, and ends without reservations', {
     timeout: 600_000,
   }, async () => {
     const [gateway, session] = [unique('gateway'), unique('session')];

@@ -98,7 +98,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     open().write(handOver, { ...fenceOf(run), modelCalls });
   const claimAgain = ({ laneKey }: ClaimedRun) => aWorker(open()).claimRun(laneKey);
 
-  it('has the first call’s row from the claim on, and its end with the answer, once', async () => {
+  it('opens the first call’s row with the claim and settles it once with the answer', async () => {
     const { worker, run } = await asked();
     const id = callIdOf(run.epoch, 1);
     expect(run.openCall).toBe(id);
@@ -108,7 +108,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(await moneyOf(run)).toEqual({ calls: [{ id, state: 'settled', cost: 700 }], cost: 700 });
   });
 
-  it('has no row from the claim on that a budget counts: of an agent with one', async () => {
+  it('opens no row with the claim if a budget of the agent counts the call', async () => {
     const { laneKey, worker, say } = aConversation(open());
     await say('hello');
     const claimed = await worker.claim(laneKey, 10_000, { uncounted: ['other'] });
@@ -119,7 +119,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     });
   });
 
-  it('closes what a dead process left open as unknown, at its bound', async () => {
+  it('closes a call that a dead process left open as unknown, at its bound', async () => {
     const { worker, conversation, run } = await asked();
     await open().write(handOver, fenceOf(run));
     const resumed = await worker.claimRun(aLane(conversation).key);
@@ -133,7 +133,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(cost).toBeLessThan(longestAnswer + 31_000 * 2);
   });
 
-  it('closes what a machine has left open that was off for a month', async () => {
+  it('closes a call that has been open for years', async () => {
     const { run } = await asked();
     await sql(`update "modelCalls" set "openedAt" = 1 where "runId" = '${run.runId}'`);
     await open().write(handOver, fenceOf(run));
@@ -141,7 +141,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect((await moneyOf(run)).calls).toMatchObject([{ state: 'unknown' }]);
   });
 
-  it('charges a call that broke off at what its request can have cost, however long that was', async () => {
+  it('charges a call that broke off for the most that its request can have cost', async () => {
     const { run } = await asked();
     const prices = { input: rate.input, output: rate.output, cacheRead: rate.input, cacheWrite: rate.input };
     const info = createDemoProvider({ clock: systemClock }).model();
@@ -178,7 +178,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
   };
   const budget = (): readonly BudgetLimit[] => [{ scope: 'session', key: unique('session:'), limit: 1e9 }];
 
-  it('charges a stopped call for its prompt and what had arrived, with a budget and without', async () => {
+  it('charges a stopped call for its prompt and the text that arrived, with or without a budget', async () => {
     const prompt = { inputTokens: 400, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
     for (const limits of [[], budget()]) {
       expect(await chargeFor({ state: 'stopped', prompt, writtenBytes: 300 }, limits)).toMatchObject({
@@ -194,7 +194,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     }
   });
 
-  it('charges a count of more tokens than the call can have had at its bound, and says so', async () => {
+  it('charges an impossible token count at the call’s bound and marks it as miscounted', async () => {
     const usage = { inputTokens: 400, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const counted = { state: 'settled', cost: 1_800, model: rate.model } as const;
     for (const limits of [[], budget()]) {
@@ -209,7 +209,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     }
   });
 
-  it('keeps why a call was not read from its provider’s cache, however it is charged', async () => {
+  it('keeps the reason for a cache miss, however the call is charged', async () => {
     const usage = { inputTokens: 400, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const cacheMiss = { reason: 'tools_changed', changed: ['tools'], prefix: 'abc' } as const;
     const counted = { state: 'settled', cost: 1_800, model: rate.model, cacheMiss } as const;
@@ -219,7 +219,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(told).toMatchObject({ state: 'unknown', doubt: 'miscounted', cacheMiss });
   });
 
-  it('charges every end of a run that broke off: unknown at what was held, void nothing', async () => {
+  it('charges every kind of end: unknown calls at their reservation, void calls nothing', async () => {
     const { run } = await asked();
     await reserve(run, 2, 5_000);
     await reserve(run, 3, 6_000);
@@ -237,7 +237,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(cost).toBe(6_010);
   });
 
-  it('sums up a session’s calls by model and purpose, each once, however they end', async () => {
+  it('sums up a session’s calls by model, each once, however they end', async () => {
     const { laneKey, worker, begin, say } = aConversation(open());
     const run = await begin('hello');
     await reserve(run, 2, 5_000);
@@ -261,7 +261,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(usage).toMatchObject({ cost: 6_013, unsure: 1 });
   });
 
-  it('charges an answer that nobody counted at its bound, and keeps its estimated tokens', async () => {
+  it('charges an uncounted answer at its bound and keeps its estimated tokens', async () => {
     const { worker, run } = await asked();
     await reserve(run, 2, 5_000);
     const usage = { inputTokens: 90, outputTokens: 9, cacheReadTokens: 0, cacheWriteTokens: 0 };
@@ -288,7 +288,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect([rest, cost]).toEqual([[5_000, 6_000], first + 11_000]);
   });
 
-  it('deletes budgets that are over, once nothing counts against them any more', async () => {
+  it('deletes past budgets once nothing counts against them', async () => {
     const { run } = await asked();
     const [day, over, held] = [unique('gateway:2026'), unique('run:'), unique('gateway:2027')];
     const inUse = [`run:${run.runId}`, `tree:${run.runId}`, `session:${run.sessionId}`];
@@ -312,7 +312,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(await left(), 'after the run').toEqual([inUse[2]]);
   });
 
-  it('ends the alert of a spent budget with its day, and that of a run a day after it', async () => {
+  it('ends the alert of a spent budget with its day, and of a run’s budget a day after the run', async () => {
     const { run } = await asked();
     const [yesterday, today] = [unique('gateway:2026'), unique('gateway:2027')];
     const [own, session] = [`run:${run.runId}`, `session:${run.sessionId}`];
@@ -338,7 +338,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(await left(), 'a day later').toEqual([today, session]);
   });
 
-  it('leaves no call of an ended run open, whatever its holder knew', async () => {
+  it('leaves no call of an ended run open, whatever its holder reported', async () => {
     const { run } = await asked();
     await reserve(run, 2, 5_000);
     await end(run, []);
@@ -350,7 +350,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(await open().read(readBudget, { key: limits[0].key })).toBeUndefined();
   });
 
-  it('holds a call in all of its budgets or in none, and gives back what it did not cost', async () => {
+  it("reserves a call in all of its budgets or in none, and returns what it didn't cost", async () => {
     const { run } = await asked();
     const [wide, tight] = [unique('a'), unique('b')];
     const limits: BudgetLimit[] = [

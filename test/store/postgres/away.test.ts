@@ -10,7 +10,7 @@ import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
 
 const setup = storeSetup(textsFor('en'));
 
-it('a PostgreSQL that lets nobody in is away, whatever it says', async () => {
+it('treats a PostgreSQL that refuses every connection as away, whatever the error', async () => {
   const fields = ['SFATAL', 'CXX000', 'Mnobody may enter', ''].map((field) => `${field}\0`).join('');
   const refusal = Buffer.alloc(5 + fields.length);
   refusal.write('E');
@@ -28,7 +28,7 @@ it('a PostgreSQL that lets nobody in is away, whatever it says', async () => {
 });
 
 describe.skipIf(databaseServer === undefined)('a PostgreSQL whose connections have gone silent', () => {
-  it('counts as away after a while, and is asked on new ones', async () => {
+  it('counts a silent PostgreSQL as away after a while, and opens new connections', async () => {
     const url = new URL((await makeDatabase(onTestFinished)).url);
     const behind = { host: url.hostname, port: Number(url.port || 5432) };
     const door = await makeDoor(behind, onTestFinished);

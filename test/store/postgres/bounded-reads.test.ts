@@ -9,8 +9,8 @@ import { counted } from '../call-builders.ts';
 
 const many = 5_000;
 
-describe.skipIf(databaseServer === undefined)('beside many rows', () => {
-  it('what a conversation has used is read without its calls and its messages', async ({
+describe.skipIf(databaseServer === undefined)('reads among many rows', () => {
+  it('reads the usage of a conversation without reading its calls and messages', async ({
     onTestFinished,
   }) => {
     const { url, read } = await makeDatabase(onTestFinished);
@@ -30,7 +30,7 @@ describe.skipIf(databaseServer === undefined)('beside many rows', () => {
     expect(asked.rows).toBe(0);
   });
 
-  it('an owner’s conversation is found without the lanes of others', async ({ onTestFinished }) => {
+  it('finds an owner’s conversation without reading the lanes of others', async ({ onTestFinished }) => {
     const { url, read } = await makeDatabase(onTestFinished);
     const written = await openStore({ kind: 'postgres', url });
     const { accept } = aWorker(written);

@@ -25,8 +25,8 @@ function inStep<Output>(store: Store, run: (tx: StepTx) => Promise<Output>): Pro
 }
 
 // SQLite runs a statement as soon as it is requested.
-describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits for', () => {
-  it('has them in their order, before what it reads and before its commit', async ({
+describe.skipIf(databaseServer === undefined)('a step with pipelined writes', () => {
+  it('applies pipelined writes in order, before the next read and before the commit', async ({
     onTestFinished,
     expect,
   }) => {
@@ -43,7 +43,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toMatchObject([{ anchor: '3' }]);
   });
 
-  it('stores texts of every length as they are', async ({ onTestFinished, expect }) => {
+  it('stores texts of every length unchanged', async ({ onTestFinished, expect }) => {
     const { store } = await aStore(onTestFinished, { poolSize: 1 });
     const texts = ['', 'a', 'ä€😀'.repeat(20_000), 'b', 'c'.repeat(16_384), "'\\\n"];
     const accounts = texts.map(() => unique('account'));
@@ -55,7 +55,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     expect(seen.map(({ anchor }) => anchor)).toEqual(texts);
   });
 
-  it('fails as a whole with the first of them that fails', async ({ onTestFinished, expect }) => {
+  it('fails a step as a whole with its first failing write', async ({ onTestFinished, expect }) => {
     const { store } = await aStore(onTestFinished);
     const account = unique('account');
     const twice = (last: (tx: StepTx) => Promise<unknown>) =>
@@ -72,7 +72,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toEqual([]);
   });
 
-  it('fails with what has failed, not with what PostgreSQL refused behind it', async ({
+  it('fails a step with the error of the failing write, not of a later skipped statement', async ({
     onTestFinished,
     expect,
   }) => {
@@ -95,7 +95,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     await expect(together).rejects.toThrow('duplicate key');
   });
 
-  it('fails with a value that is neither a text nor a number', async ({ onTestFinished, expect }) => {
+  it('rejects a value that is neither a text nor a number', async ({ onTestFinished, expect }) => {
     const { store } = await aStore(onTestFinished, { poolSize: 1 });
     const account = unique('account');
     const refused = inStep(store, async (tx) => {
@@ -106,7 +106,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toEqual([]);
   });
 
-  it('leaves its connection to nobody, whatever the failure was made into', async ({
+  it('frees the connection of a failed step, whatever error it throws', async ({
     onTestFinished,
     expect,
   }) => {
@@ -124,7 +124,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toHaveLength(1);
   });
 
-  it('reaches nothing any more when a part of it has failed', async ({ onTestFinished, expect }) => {
+  it('rejects writes of a step once a part of it has failed', async ({ onTestFinished, expect }) => {
     const { store } = await aStore(onTestFinished, { poolSize: 1 });
     const account = unique('account');
     const late = Promise.withResolvers<unknown>();
@@ -141,7 +141,7 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toEqual([]);
   });
 
-  it('knows the time at its first statement and before it', async ({ onTestFinished, expect }) => {
+  it('knows the time before and after the first statement of a step', async ({ onTestFinished, expect }) => {
     const { store } = await aStore(onTestFinished);
     const step: StoreCommand<undefined, readonly number[]> = {
       name: unique('step'),
@@ -159,8 +159,8 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
   });
 });
 
-describe.skipIf(databaseServer === undefined)('what is asked for together with a lock', () => {
-  it('is read behind the wait for it', async ({ onTestFinished, expect }) => {
+describe.skipIf(databaseServer === undefined)('a read sent together with a lock', () => {
+  it('reads what was committed while a step waited for its lock', async ({ onTestFinished, expect }) => {
     const { store, sql: beside } = await aStore(onTestFinished);
     const { worker, saying, begin, answer } = aConversation(store);
     const run = await begin('first');
@@ -185,7 +185,7 @@ describe.skipIf(databaseServer === undefined)('what is asked for together with a
 });
 
 describe.skipIf(databaseServer === undefined)('a statement that PostgreSQL keeps prepared', () => {
-  it('has its plan made anew as its table grows', async ({ onTestFinished, expect }) => {
+  it('plans a prepared statement again as its table grows', async ({ onTestFinished, expect }) => {
     const { store, sql: beside } = await aStore(onTestFinished, { poolSize: 1 });
     // Statistics of an almost empty table, for which a full scan is the cheapest plan.
     await inStep(store, (tx) => insertRow(tx, 'anchors', row('first')));
@@ -199,7 +199,10 @@ describe.skipIf(databaseServer === undefined)('a statement that PostgreSQL keeps
     expect(await plan()).toContain('Index');
   });
 
-  it('goes on when a newer version has added a column', async ({ onTestFinished, expect }) => {
+  it('keeps using a prepared statement when a newer version has added a column', async ({
+    onTestFinished,
+    expect,
+  }) => {
     const { store, sql: beside } = await aStore(onTestFinished);
     const account = unique('account');
     const look = () => inStep(store, (tx) => anchors.all(tx, { account }));

@@ -26,7 +26,7 @@ import { oneDatabase } from './one-database.ts';
 describe.skipIf(databaseServer === undefined)('a message and its answer', () => {
   const opened = oneDatabase();
 
-  it('take ten round trips, however many come at once', async () => {
+  it('takes ten round trips for a message and its answer, however many arrive at once', async () => {
     const { store } = opened;
     if (!store) throw new Error('no store');
     await roundTripsOf(store, ['c1', 'c2', 'c3']);
@@ -35,7 +35,7 @@ describe.skipIf(databaseServer === undefined)('a message and its answer', () => 
     expect(arrival).toBe(4);
   });
 
-  it('take no more after commands and presses, which may have to ask for the time', async () => {
+  it('takes no more round trips after commands and presses', async () => {
     const { store } = opened;
     if (!store) throw new Error('no store');
     const { accept } = aWorker(store);
@@ -64,7 +64,7 @@ describe.skipIf(databaseServer === undefined)('a message and its answer', () => 
 });
 
 describe.skipIf(databaseServer === undefined)('a message among many conversations', () => {
-  it('finds its lane and its conversation by their keys', async ({ onTestFinished }) => {
+  it('finds a message’s lane and conversation by their keys among many', async ({ onTestFinished }) => {
     const { url, read } = await makeDatabase(onTestFinished);
     const play = async () => {
       const store = await openStore({ kind: 'postgres', url });

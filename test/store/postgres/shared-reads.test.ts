@@ -15,11 +15,11 @@ const divide: StoreQuery<number, number | undefined> = {
 };
 
 // SQLite has a separate connection for reads, on which they run immediately.
-describe.skipIf(databaseServer === undefined)('reads that are asked for at the same time', () => {
+describe.skipIf(databaseServer === undefined)('concurrent reads', () => {
   const opened = oneDatabase();
   const read = (by: number) => opened.store?.read(divide, by);
 
-  it('share a round trip', async () => {
+  it('sends concurrent reads in one round trip', async () => {
     await read(1);
     const found: unknown[] = [];
     const trips = await countRoundTrips(async () => {
@@ -29,7 +29,7 @@ describe.skipIf(databaseServer === undefined)('reads that are asked for at the s
     expect(trips).toBe(1);
   });
 
-  it('fail each for itself', async () => {
+  it('fails each of several concurrent reads separately', async () => {
     const [good, bad, behind] = await Promise.allSettled([1, 0, 2].map(read));
     expect(good).toMatchObject({ value: 6 });
     expect(bad).toMatchObject({ reason: { code: 'internal' } });

@@ -22,18 +22,21 @@ function standStillIn(laneKey: string, isLocked: () => void): StoreCommand<undef
 
 // SQLite has no second process that could hold a lane's row.
 describe.skipIf(databaseServer === undefined)(
-  'a process that stands still inside a transaction',
+  'a process that hangs inside a transaction',
   {
     concurrent: true,
   },
   () => {
-    it('holds a lane up for seconds, not for ever', async ({ onTestFinished, expect }) => {
+    it('frees a lane within seconds from a process that hangs inside a transaction', async ({
+      onTestFinished,
+      expect,
+    }) => {
       const { worker, key, standStill } = await aLaneAndTwoStores(onTestFinished);
       await standStill();
       expect((await worker.claim(key)).kind).toBe('run');
     });
 
-    it('leaves the lane to one of those who waited for it, and one try is counted', async ({
+    it('gives a lane freed from a hanging process to exactly one of the waiting ones', async ({
       onTestFinished,
       expect,
     }) => {
@@ -47,10 +50,7 @@ describe.skipIf(databaseServer === undefined)(
       expect((await Promise.all([early, late])).map(({ kind }) => kind).sort()).toEqual(['busy', 'run']);
     });
 
-    it('takes nothing from a lease that could not be renewed meanwhile', async ({
-      onTestFinished,
-      expect,
-    }) => {
+    it('takes nothing from a lease whose renewal had to wait', async ({ onTestFinished, expect }) => {
       const { worker, other, key, standStill } = await aLaneAndTwoStores(onTestFinished);
       const run = await worker.claimRun(key);
       await standStill();

@@ -21,7 +21,7 @@ describeEachDatabase('a bot account', (open) => {
       proposals: [aMessage({ conversation: unique('c'), text: 'hi' })],
     });
 
-  it('is received by one process at a time, and renewed under one epoch', async () => {
+  it('lets one process at a time receive for an account, and renews it under one epoch', async () => {
     const account = unique('net/bot');
     const epoch = await epochOf(account, 'boot-1');
     expect((await claim(account, 'boot-2')).kind).toBe('busy');
@@ -30,7 +30,7 @@ describeEachDatabase('a bot account', (open) => {
     expect(await epochOf(account, 'boot-2')).toBe(epoch + 1);
   });
 
-  it('says until when it was received, whether its process ended in order or died', async () => {
+  it('tells the next holder until when the account was received, after a release and after a death', async () => {
     const account = unique('net/bot');
     const [first, second, third] = [unique('boot'), unique('boot'), unique('boot')];
     expect(await claim(account, first)).toMatchObject({ heldUntil: undefined });
@@ -44,7 +44,7 @@ describeEachDatabase('a bot account', (open) => {
     expect(ends).toEqual(ends.toSorted((a, b) => a - b));
   });
 
-  it('refuses what a process stores after another took the account over', async () => {
+  it('rejects the writes of a process once another has taken the account over', async () => {
     const account = unique('net/bot');
     const stale = { holder: 'boot-1', epoch: await epochOf(account, 'boot-1') };
     await accept(account, { ...stale, cursor: '1' });
@@ -57,7 +57,7 @@ describeEachDatabase('a bot account', (open) => {
     expect(await claim(account, 'boot-2')).toMatchObject({ kind: 'held', cursor: '2' });
   });
 
-  it('is free at once when the process that held it starts again on its folder', async () => {
+  it('frees an account at once when its holder restarts on the same folder', async () => {
     const account = unique('net/bot');
     const folder = unique('folder');
     const [first, second] = [unique('boot'), unique('boot')];

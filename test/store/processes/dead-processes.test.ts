@@ -8,7 +8,7 @@ import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { isRowHeld } from '../hold-row.ts';
 
-describeEachDatabase('a process that has died beside others', (open, beside) => {
+describeEachDatabase('a dead process among others', (open, beside) => {
   const begin = async (folder: string, role: 'gateway' | 'worker') => {
     const id = unique('boot');
     await open().write(addProcess, { id, folder, role, ended: [] });
@@ -31,7 +31,7 @@ describeEachDatabase('a process that has died beside others', (open, beside) => 
   const end = (id: string, begun?: readonly string[]) =>
     open().write(voidProcesses, { ids: [id], sends: begun ? [{ holder: id, begun }] : [] });
 
-  it('voids nothing of the others when it begins, and is known until it is found dead', async () => {
+  it('keeps a dead process registered until it is reaped, even if another one starts', async () => {
     const { folder, dead, alive } = await aPair();
     const account = unique('net/bot');
     await open().write(claimAccount, { account, holder: dead, leaseMs: 60_000 });
@@ -43,7 +43,7 @@ describeEachDatabase('a process that has died beside others', (open, beside) => 
     expect((await open().write(claimAccount, { account, holder: alive, leaseMs: 60_000 })).kind).toBe('held');
   });
 
-  it('leaves its lanes free at once, those with a run and those kept between two', async () => {
+  it('frees the lanes of a dead process at once, those with a run and those kept between two runs', async () => {
     const { dead, alive } = await aPair();
     const [working, kept, other] = [unique('c'), unique('c'), unique('c')];
     const doomed = aWorker(open(), dead);
@@ -66,19 +66,22 @@ describeEachDatabase('a process that has died beside others', (open, beside) => 
 
   it.each([
     { begun: [], tells: 'had not begun is sent', kind: 'part', state: 'sending' },
-    { begun: undefined, tells: 'nobody can tell of is unknown', kind: 'empty', state: 'unknown' },
-  ])('of what it was sending: a part whose call $tells', async ({ begun, kind, state }) => {
-    const { dead, alive, key, conversationKey } = await aPairWithPart();
-    const claim = { ...policy, holder: alive, conversationKey };
-    expect((await open().write(claimDelivery, claim)).kind).toBe('busy');
-    await end(dead, begun);
-    expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
-    const [part] = await open().read(readPartStates, { keys: [key] });
-    expect(part?.state).toBe(state);
-  });
+    { begun: undefined, tells: 'nobody knows about is unknown', kind: 'empty', state: 'unknown' },
+  ])(
+    'handles the part that a dead process was sending: one whose call $tells',
+    async ({ begun, kind, state }) => {
+      const { dead, alive, key, conversationKey } = await aPairWithPart();
+      const claim = { ...policy, holder: alive, conversationKey };
+      expect((await open().write(claimDelivery, claim)).kind).toBe('busy');
+      await end(dead, begun);
+      expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
+      const [part] = await open().read(readPartStates, { keys: [key] });
+      expect(part?.state).toBe(state);
+    },
+  );
 
   it.runIf(beside.dialect === 'postgres')(
-    'is buried twice at once, and what a third sends by then is left to that one',
+    'reaps a dead process twice at once without touching what a third one sends by then',
     async () => {
       const { dead, alive, key, conversationKey } = await aPairWithPart();
       // Another process has reaped the dead one, and a third sends the part, all while this process hangs.

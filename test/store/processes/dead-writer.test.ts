@@ -5,7 +5,7 @@ import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { openStore } from '../../support/open-store.ts';
 import { aFolder } from '../../support/own-folder.ts';
 
-it('refuses every write, and closes, after its writer has died', async () => {
+it('rejects every write, and closes, after its writer thread has died', async () => {
   const dataDir = aFolder();
   const writers: Worker[] = [];
   const keep = (worker: Worker) => writers.push(worker);

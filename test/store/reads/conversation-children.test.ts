@@ -27,7 +27,7 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
   };
   const stand = async (laneKey: string) => (await open().read(readActivity, { laneKey })).children ?? [];
 
-  it('are listed at every depth, oldest first, with what they have used', async () => {
+  it('lists the sub-agents of a conversation at every depth, oldest first, with their usage', async () => {
     const parent = await aParent();
     expect(await stand(parent.laneKey)).toEqual([]);
     const child = aChildRow(parent, { label: 'research', createdAt: 1000 });
@@ -51,7 +51,7 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
     expect(shown[1]).not.toHaveProperty('startedAt');
   });
 
-  it('are known to their parent and its people while they live, however many have ended since', async () => {
+  it('lists live sub-agents however many have ended since', async () => {
     const parent = await aParent();
     const old = aChildRow(parent, { createdAt: 1000 });
     const ended = [2000, 3000, 4000].map((createdAt) => aChildRow(parent, { state: 'done', createdAt }));
@@ -62,7 +62,7 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
     expect(shown.map(({ id }) => id)).toEqual([old.id, ended[1]?.id, ended[2]?.id]);
   });
 
-  it('are those of this conversation only, and of the ended ones at most as many as asked for', async () => {
+  it('lists the sub-agents of this conversation only, with a limit on ended ones', async () => {
     const [parent, other] = [await aParent(), await aParent()];
     const children = [1000, 2000, 3000].map((createdAt) => aChildRow(parent, { createdAt, state: 'done' }));
     for (const { insert } of [...children, aChildRow(other)]) await sql(insert);

@@ -4,8 +4,8 @@ import { readOpenCounts } from '../../../src/store/reads/read-open-counts.ts';
 import { aConversation } from '../a-conversation.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
-describeEachDatabase('whether a run is held', (open, { dialect }) => {
-  it.runIf(dialect === 'postgres')('is judged by the clock that leases go by', async () => {
+describeEachDatabase('the holder of a run', (open, { dialect }) => {
+  it.runIf(dialect === 'postgres')('judges by the database’s clock whether a run is held', async () => {
     const { lane, begin } = aConversation(open());
     await begin();
     const ahead = Date.now() + 3_600_000;

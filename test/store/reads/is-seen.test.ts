@@ -4,7 +4,7 @@ import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 describeEachDatabase('a message that an answer names', (open) => {
-  it('was seen if its session has taken it, or had it as context, in the conversation that is answered', async () => {
+  it('counts a message as seen if its session took it or had it as context in the conversation', async () => {
     const { accept, claimRun, answer } = aWorker(open());
     const [conversation, elsewhere] = [unique('c'), unique('c')];
     const group = { lane: aLane(conversation, { chatKind: 'group' }), conversation };

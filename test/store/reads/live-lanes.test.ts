@@ -16,7 +16,7 @@ describeEachDatabase('the lanes of the page', (open, beside) => {
   // Each test sees only its own lanes.
   beforeEach(() => beside.sql('delete from lanes; delete from inbox'));
 
-  it('are listed with their state, run, holder and what waits, those at work first', async () => {
+  it('lists lanes with state, run, holder and waiting items, busy lanes first', async () => {
     const store = open();
     await store.write(addProcess, { id: holder, folder: '/data', role: 'worker', ended: [] });
     const [idle, later, due, lost, busy] = await Promise.all([
@@ -59,7 +59,7 @@ describeEachDatabase('the lanes of the page', (open, beside) => {
     expect(await store.read(readItemText, { id: first?.id ?? '' })).toBeUndefined();
   });
 
-  it('are paged without a gap or a repeat, and end', async () => {
+  it('pages lanes without a gap or a repeat, to the end', async () => {
     const store = open();
     const rest = [];
     for (let count = 0; count < 3; count++) rest.push(await aRest(store));
@@ -82,7 +82,7 @@ describeEachDatabase('the lanes of the page', (open, beside) => {
     }
   });
 
-  it("shows a sub-agent's lane while it works, and lets nobody change its mode", async () => {
+  it('lists a sub-agent’s lane while it works, and refuses to change its mode', async () => {
     const store = open();
     const family = aFamilyWorker(store);
     const { run, lane } = await family.begin();
@@ -94,7 +94,7 @@ describeEachDatabase('the lanes of the page', (open, beside) => {
     expect(await keys()).toEqual([lane.key]);
   });
 
-  it('take a mode as `/queue` names it, beside what was named before', async () => {
+  it('sets a lane’s mode as /queue does and keeps its other settings', async () => {
     const store = open();
     const { laneKey, say } = aConversation(store, { settings: { mode: 'steer', cap: 7 } });
     expect(await store.write(setLaneMode, { laneKey, mode: 'collect' })).toBe(false);

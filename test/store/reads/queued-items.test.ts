@@ -7,8 +7,8 @@ import { aFamilyWorker } from '../family.ts';
 
 const actor = { ref: 'console', people: [], mayChangeAny: true, mayPromoteOwn: true };
 
-describeEachDatabase('what waits in all conversations', (open) => {
-  it('is listed lane by lane in its order, without what waits in sub-agents', async () => {
+describeEachDatabase('the waiting items of all conversations', (open) => {
+  it('lists the waiting items of all lanes in order, without those of sub-agents', async () => {
     const store = open();
     const worker = aFamilyWorker(store);
     const one = await worker.begin('followup');
@@ -37,7 +37,7 @@ describeEachDatabase('what waits in all conversations', (open) => {
     expect(await store.read(readQueuedItems, { limit: 2 })).toHaveLength(2);
   });
 
-  it('is found by the beginning of its id, and once it is taken by the whole id', async () => {
+  it('finds a waiting item by the beginning of its id, and a taken one by the whole id', async () => {
     const store = open();
     const worker = aFamilyWorker(store);
     const { run, lane, conversation } = await worker.begin('followup');

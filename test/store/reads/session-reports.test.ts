@@ -9,7 +9,7 @@ import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 describeEachDatabase('the list of conversations', (open) => {
-  it('names each with the tokens and the cost of all its calls, its title and its summary', async () => {
+  it('lists each conversation with the tokens and cost of all its calls, its title and its summary', async () => {
     const worker = aWorker(open(), undefined, undefined, demoOnly);
     const say = async (conversation: string) => {
       await worker.accept(aMessage({ conversation, text: 'Which boats are green?' }));

@@ -43,7 +43,7 @@ async function aTimeline(store: Store, contents: readonly OutboundContent[]) {
 }
 
 describeEachDatabase('the timeline of a session', (open) => {
-  it('begins with the newest items, oldest first', async () => {
+  it('starts the timeline with the newest items, oldest first', async () => {
     const timeline = await aTimeline(open(), [text('answer')]);
     await timeline.say('thanks');
     expect(await timeline.texts(10)).toEqual(['question', 'answer', 'thanks']);
@@ -60,7 +60,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     expect((await timeline.read(10))[1]).toMatchObject({ messageId: 'm', state: 'command' });
   });
 
-  it('gives an answer as the model wrote it, where that isn’t its text', async () => {
+  it('shows an answer as the model wrote it if that differs from its text', async () => {
     const { laneKey, begin, answer } = aConversation(open());
     await answer(await begin('question'), '**bold**', { parts: [] });
     const run = await begin('again');
@@ -74,7 +74,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     ]);
   });
 
-  it('says why the run of a failed message failed, and nothing about others', async () => {
+  it('says why the run of a failed message failed, and nothing about other messages', async () => {
     const { laneKey, begin, answer } = aConversation(open());
     await answer(await begin('fine'), 'answer');
     await endWithout(open(), await begin('refused'), 'model_error', { detail: 'HTTP 400: no such model' });
@@ -102,7 +102,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     ]);
   });
 
-  it('ends before what is stored while it is read, so that a client goes on without a gap', async () => {
+  it('ends before rows stored during the read, so that a client continues without a gap', async () => {
     const store = open();
     const { laneKey, say, begin, answer } = aConversation(store);
     const run = await begin('question');
@@ -121,7 +121,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     expect([...first, ...next].map((item) => item.text)).toEqual(['question', 'one more', 'answer']);
   });
 
-  it('goes on with the oldest items after a position', async () => {
+  it('continues with the oldest items after a position', async () => {
     const timeline = await aTimeline(open(), [text('one'), text('two'), text('three')]);
     const [first] = await timeline.read(10);
     expect(await timeline.texts(2, first?.position)).toEqual(['one', 'two']);
@@ -139,7 +139,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     ]);
   });
 
-  it('lists an answer that took over a preview, and neither deletions nor reactions', async () => {
+  it('lists an answer that took over a preview, but no deletions or reactions', async () => {
     const timeline = await aTimeline(open(), [reaction, edit('answer'), removal, text('more')]);
     const items = await timeline.read(10);
     expect(items.map((item) => [item.author.kind, item.text])).toEqual([
@@ -149,7 +149,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     ]);
   });
 
-  it('tells a tool call that was withheld for a steer from one that failed', async () => {
+  it('distinguishes a tool call skipped for a steer from a failed one', async () => {
     const { laneKey, begin, answer } = aConversation(open());
     const run = await begin('question');
     const { epoch, runId, sessionId } = run;
@@ -167,7 +167,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     expect(steps?.map(({ state }) => state)).toEqual(['done', 'failed', 'skipped']);
   });
 
-  it('fills a page past what it does not list', async () => {
+  it("fills a page by skipping the parts that it doesn't list", async () => {
     const timeline = await aTimeline(open(), [removal, removal, reaction, text('one'), text('two')]);
     const [first] = await timeline.read(10);
     expect(await timeline.texts(2, first?.position)).toEqual(['one', 'two']);

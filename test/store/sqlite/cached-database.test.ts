@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { cachedStatements } from '../../../src/store/sqlite/cached-database.ts';
 
-it('a statement is prepared once, however many were before it', () => {
+it('prepares a statement once, however many were prepared before it', () => {
   const db = new BetterSqlite3(':memory:');
   onTestFinished(() => void db.close());
   const prepare = cachedStatements(db);

@@ -8,7 +8,7 @@ const commits = 20;
 const canTrace = spawnSync('strace', ['true']).status === 0;
 
 describe.skipIf(!canTrace)('a commit on SQLite', () => {
-  it('has reached the disk before it counts: one flush for each (pitfall 59)', async () => {
+  it('flushes each commit to disk before it counts (pitfall 59)', async () => {
     const dataDir = aFolder();
     const program = [process.execPath, join(import.meta.dirname, 'commit-one-by-one.ts'), dataDir];
     const traced = ['-f', '-e', 'trace=fdatasync,fsync', ...program, String(commits)];

@@ -8,7 +8,7 @@ it.each([
     /^The disk that holds \/data\/parley\.db is failing \(SQLITE_IOERR_WRITE: no luck\)\.$/,
   ],
   ['SQLITE_BUSY', /^\/data\/parley\.db can't be used now \(SQLITE_BUSY: no luck\)\.$/],
-])('says in a sentence what %s means, whether damage or a disk that fails', (code, sentence) => {
+])('explains %s in a sentence, as damage or as a failing disk', (code, sentence) => {
   const error = Object.assign(new Error('no luck'), { code });
   expect(faultOf(error, '/data/parley.db')).toMatchObject({
     code: 'store_unavailable',

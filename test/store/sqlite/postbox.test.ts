@@ -6,7 +6,7 @@ import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { aStore } from '../../support/own-store.ts';
 import { aMessage, aWorker, unique } from '../builders.ts';
 
-it('asks a writer at rest at once, and one at work once for all that a turn of the loop asks for', async () => {
+it('sends a request to an idle writer at once, and bundles the requests to a busy one', async () => {
   const { accept, sent } = await aCountedStore();
   const first = accept();
   // Promises settle here without the event loop, so the writer’s answer can’t come in between.
@@ -24,7 +24,7 @@ it('asks a writer at rest at once, and one at work once for all that a turn of t
   expect(sent()).toBe(2);
 });
 
-it('commits what was asked for before it closes', async () => {
+it('commits pending requests before it closes', async () => {
   const { store, accept, lastSent } = await aCountedStore();
   const first = accept();
   await severalMicrotasks();
@@ -38,7 +38,7 @@ it('commits what was asked for before it closes', async () => {
   expect(lastSent()).toBe('close');
 });
 
-it('leaves no writer behind when it can’t be opened for reading', async () => {
+it("leaves no writer running if the database can't be opened for reading", async () => {
   const { promise: writer, resolve } = Promise.withResolvers<Worker>();
   process.once('worker', resolve);
   // Such a database has one connection: the writer's.

@@ -4,7 +4,7 @@ import { isLong } from '../../support/long-run.ts';
 import { openStore } from '../../support/open-store.ts';
 import { aFolder } from '../../support/own-folder.ts';
 
-it('a store opens and closes again and again in threads that find their code stripped', async () => {
+it('opens and closes a store repeatedly in threads that use cached code', async () => {
   expect(getCompileCacheDir()).toContain('parley');
   const dataDir = aFolder();
   for (let times = 0; times < (isLong ? 200 : 5); times += 1) {

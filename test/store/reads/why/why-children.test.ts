@@ -4,14 +4,14 @@ import { readWhy } from '../../../../src/store/reads/why/read-why.ts';
 import { describeEachDatabase } from '../../each-database.ts';
 import { aFamilyWorker } from '../../family.ts';
 
-describeEachDatabase('the account of a message with sub-agents', (open) => {
+describeEachDatabase('the trace of a message with sub-agents', (open) => {
   const traceOf = async (id: string, withExcerpts = false) => {
     const found = await open().read(readWhy, { id, withExcerpts });
     if (found.kind !== 'account') throw new Error(`${id} is ${found.kind}`);
     return found.account;
   };
 
-  it('leads through them to the run that read their results, and back from any of them', async () => {
+  it('traces a message through its sub-agents to the run that read their results, and back', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane } = await worker.begin();
     const child = await worker.spawnOne(run, { over: { label: 'secret plans' } });
@@ -46,7 +46,7 @@ describeEachDatabase('the account of a message with sub-agents', (open) => {
     expect(renderTrace(await traceOf(child.id, true))).toContain('“secret plans”');
   });
 
-  it('names a sub-agent that is still at work, also by the letters of its id that lists show', async () => {
+  it('traces a sub-agent that is still at work, even by a prefix of its id', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);

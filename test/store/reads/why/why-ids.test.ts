@@ -15,7 +15,7 @@ import { describeEachDatabase } from '../../each-database.ts';
 
 const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`;
 
-describeEachDatabase('what an id stands for', (open, { sql }) => {
+describeEachDatabase('ids that why understands', (open, { sql }) => {
   const why = (id: string): Promise<Why> => open().read(readWhy, { id, withExcerpts: false });
   /** Returns the id's story without the times at the start of lines. */
   const storyOf = async (id: string): Promise<readonly string[]> => {
@@ -38,7 +38,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     return { ...talk, run, messageId };
   };
 
-  it('is a tool call, by its run or its message, and by its own id when it is one of the latest', async () => {
+  it('finds a tool call by its run or message, or by its own id if it is recent', async () => {
     const [call, other] = [unique('toolu_'), unique('toolu_')];
     const { run, messageId } = await aRunWithCalls(call, other);
     for (const id of [`${run.runId}/${call}`, `${messageId}/${call}`, call]) {
@@ -50,7 +50,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(await why(`${run.runId}/${unique('none')}`)).toEqual({ kind: 'unknown' });
   });
 
-  it('is one of several calls, which are named so that one can be chosen: models repeat the ids', async () => {
+  it('lists the candidates if several tool calls share an id', async () => {
     const call = unique('call_');
     const [one, other] = [await aRunWithCalls(call), await aRunWithCalls(call)];
     const found = await why(call);
@@ -59,12 +59,12 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     for (const name of names) expect((await storyOf(name))[0]).toBe(`tool call ${name}`);
   });
 
-  it('is a run also by its trace id', async () => {
+  it('finds a run by its trace id', async () => {
     const { run } = await aRunWithCalls(unique('call_'));
     expect((await storyOf(run.runId.replaceAll('-', '')))[0]).toBe(`run ${run.runId}`);
   });
 
-  it('is a message by the name that a program gave it', async () => {
+  it('finds a message by the key that a program gave it', async () => {
     const { lane } = aConversation(open());
     const key = unique('daily');
     const content = {
@@ -88,7 +88,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     for (const id of [key, item.reservedRunId]) expect((await storyOf(id))[0]).toBe(`item ${item.id}`);
   });
 
-  it('is a session: where it stands, and what took its place', async () => {
+  it('finds a session with its state and its successor', async () => {
     const { begin, answer, say, claim, laneKey } = aConversation(open());
     const run = await begin('hi');
     const first = run.sessionId;
@@ -114,7 +114,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(story).not.toContain("it is its lane's current session");
   });
 
-  it('is a lane, also by a key that leads to it: its run, and what is waiting', async () => {
+  it('finds a lane, even by an alias of its key, with its run and waiting items', async () => {
     const { say, begin, laneKey } = aConversation(open(), { settings: { mode: 'followup' } });
     const run = await begin('hi');
     const ids = [crypto.randomUUID(), crypto.randomUUID()];
@@ -136,7 +136,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     ]);
   });
 
-  it('is a conversation: what is to be sent there, and what may not have arrived', async () => {
+  it('finds a conversation with its parts to be sent and its unknown parts', async () => {
     const { begin, answer, deliver, conversationKey, conversation } = aConversation(open());
     const run = await begin('hi');
     await answer(run, 'hello');
@@ -156,7 +156,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     ]);
   });
 
-  it('is a bot account and the process that receives for it', async () => {
+  it('finds a bot account and the process that receives for it', async () => {
     const id = `folder/${unique('12')}`;
     await open().write(addProcess, { id, folder: unique('folder'), role: 'gateway', ended: [] });
     const bot = await aBot(open());
@@ -177,7 +177,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(await storyOf(id)).toHaveLength(3);
   });
 
-  it('is a question, also by its code, with the message that led to it and what was said', async () => {
+  it('finds a question, even by its code, with its message and decision', async () => {
     await sql('delete from "pairingTries"');
     const bot = await aBot(open());
     const eve = unique('eve');
@@ -215,7 +215,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(await why('WXKF2RE8')).toEqual({ kind: 'unknown' });
   });
 
-  it('is a question that nobody has decided in time', async () => {
+  it('finds a question that expired undecided', async () => {
     const bot = await aBot(open());
     const eve = unique('eve');
     await bot.asks(eve, 'WXKF2RE9');
@@ -228,7 +228,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect((await storyOf(`test:${eve}`))[1]).toMatch(/: question \S+ was declined, which lasts until \d/);
   });
 
-  it('is a person of whom only the configuration may know something, or one who is linked', async () => {
+  it('finds a person, even one known only to the configuration, or a linked one', async () => {
     await aConversation(open()).say('hi');
     const ref = `test:${unique('cy')}`;
     expect(await storyOf(ref)).toEqual([
@@ -251,7 +251,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect((await storyOf(ref))[1]).toBe(`${ref} was linked with ${other}`);
   });
 
-  it('is a browser that is signed in', async () => {
+  it('finds a signed-in browser', async () => {
     const [id, at] = [unique('sign-in'), Date.now()];
     const signIn = { id, secretHash: unique('hash'), issuer: unique('issuer'), browser: 'Firefox on Linux' };
     await open().write(openSignIn, { ...signIn, at, expiresAt: at + 1000 });
@@ -262,7 +262,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect(JSON.stringify(await why(id))).not.toContain(signIn.secretHash);
   });
 
-  it('is an alert: when it was raised, whether the owner was told, and how it ended', async () => {
+  it('finds an alert with its start, its notification and its end', async () => {
     const subject = unique('telegram.work');
     for (let times = 0; times < 2; times++) await open().write(raiseAlert, { kind: 'channel-down', subject });
     const id = crypto.randomUUID();
@@ -279,7 +279,7 @@ describeEachDatabase('what an id stands for', (open, { sql }) => {
     expect((await storyOf(id)).at(-1)).toMatch(new RegExp(`^it ended at ${time}$`));
   });
 
-  it('is nothing for an id of the right form that nobody has given', async () => {
+  it("finds nothing for an id of the right form that doesn't exist", async () => {
     for (const id of [
       crypto.randomUUID(),
       'abcdefghjk',

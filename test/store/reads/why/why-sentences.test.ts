@@ -14,7 +14,7 @@ import { describeEachDatabase } from '../../each-database.ts';
 
 const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`;
 
-describeEachDatabase('the story of a message', (open, { sql }) => {
+describeEachDatabase('the trace of a message', (open, { sql }) => {
   const storyOf = async (id: string): Promise<readonly string[]> => {
     const found = await open().read(readWhy, { id, withExcerpts: false });
     if (found.kind !== 'account') throw new Error(`${id} is ${found.kind}`);
@@ -64,7 +64,7 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     );
   });
 
-  it('says that a message is with a run that waits for somebody, and what waits behind it', async () => {
+  it('says that a message is with a parked run, and what waits for that run', async () => {
     const { say, begin } = aConversation(open());
     const [asked, behind] = [unique('m'), unique('m')];
     const run = await begin('hi', { messageId: asked });
@@ -139,7 +139,7 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     ]);
   });
 
-  it('says how an answer is sent again that may not have arrived, or did not', async () => {
+  it('says how to send an answer again that may not have arrived', async () => {
     const { begin, answer, deliver } = aConversation(open());
     const messageId = unique('m');
     const run = await begin('hi', { messageId });
@@ -156,7 +156,7 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     ]);
   });
 
-  it('says in words why a message was refused, and by whom one was changed', async () => {
+  it('says in words why a message was refused', async () => {
     const { say } = aConversation(open(), { settings: { cap: 1, drop: 'new' } });
     const [kept, refused] = [unique('m'), unique('m')];
     await say('one', { messageId: kept });
@@ -166,7 +166,7 @@ describeEachDatabase('the story of a message', (open, { sql }) => {
     ]);
   });
 
-  it('says what became of a preview, also of one that may stay beside its answer', async () => {
+  it('says what became of a preview, even of one that may remain beside its answer', async () => {
     const { begin, answer, conversation } = aConversation(open());
     const run = await begin('hi');
     const { runId, laneKey, epoch } = run;

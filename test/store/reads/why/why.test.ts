@@ -20,7 +20,7 @@ import { account, aMessage, aWorker, framing, routeFor, unique } from '../../bui
 import { counted } from '../../call-builders.ts';
 import { describeEachDatabase } from '../../each-database.ts';
 
-describeEachDatabase('the account of a message', (open, { sql }) => {
+describeEachDatabase('the trace of a message', (open, { sql }) => {
   const why = (id: string, withExcerpts = false): Promise<Why> => open().read(readWhy, { id, withExcerpts });
   const accountOf = async (id: string, withExcerpts = false): Promise<MessageTrace> => {
     const found = await why(id, withExcerpts);
@@ -40,7 +40,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     return { conversation, conversationKey, messageId, sentId, run };
   };
 
-  it('shows of each tool call whether it is done, failed or never ran, or that nobody knows', async () => {
+  it('shows whether each tool call is done, failed, never ran or is unknown', async () => {
     const { begin } = aConversation(open());
     const { laneKey, epoch, runId, sessionId } = await begin('go');
     const held = { laneKey, epoch, runId };
@@ -71,7 +71,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect(endOf('over')).toMatch(/^expired after \d+ ms: no answer came in time$/);
   });
 
-  it('leads from a message that came in to its run, the call of the model, its cost, and the answer', async () => {
+  it('leads from an incoming message to its run, model call, cost and answer', async () => {
     const { conversationKey, messageId, sentId, run } = await anAnswered();
     const found = await accountOf(messageId);
     expect(found).toEqual({
@@ -136,7 +136,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect(found.parts[0]?.answer).toBe(found.runs[0]?.transcript[1]?.id);
   });
 
-  it('leads back from what was sent to what it answered, and from every id in between', async () => {
+  it('leads back from the sent message, and from every id in between', async () => {
     const { conversation, messageId, sentId } = await anAnswered();
     const { items, runs, parts, events } = await accountOf(messageId);
     const ids = [
@@ -157,7 +157,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     }
   });
 
-  it('shows of what was written its beginning, on request and only of the conversation', async () => {
+  it('shows the beginning of texts on request only', async () => {
     const { conversation, messageId } = await anAnswered();
     expect(JSON.stringify(await accountOf(messageId))).not.toMatch(/question|an answer/);
     const { items, parts } = await accountOf(messageId, true);
@@ -165,7 +165,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect(parts[0]?.excerpt).toBe(`an answer in ${conversation}`.slice(0, 60));
   });
 
-  it('lists every conversation in which a message has that id', async () => {
+  it('lists every conversation in which a message has the id', async () => {
     const worker = aWorker(open());
     const messageId = unique('same');
     const conversations = [unique('c'), unique('c')];
@@ -181,7 +181,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     }
   });
 
-  it('says which place a waiting message has, and who changed it', async () => {
+  it('says which position a waiting message has, and who changed it', async () => {
     const { laneKey, say } = aConversation(open());
     const [first, second] = [unique('m'), unique('m')];
     for (const messageId of [first, second]) await say('hi', { messageId });
@@ -195,7 +195,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect((await accountOf(second)).items[0]?.notifiedAt, 'nobody was told').toBeUndefined();
   });
 
-  it('leads from a run that has paused for a budget to what its person was told, and back', async () => {
+  it('leads from a run paused for a budget to the notice that its person got, and back', async () => {
     const { begin, deliver } = aConversation(open());
     const [messageId, sentId] = [unique('m'), unique('sent')];
     const run = await begin('hi', { messageId });
@@ -209,7 +209,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     expect((await accountOf(sentId)).items).toMatchObject([{ messageId, state: 'taken' }]);
   });
 
-  it('tells a steer from the message that began the run, with all that the run was given', async () => {
+  it('distinguishes a steer from the message that began the run', async () => {
     const { say, begin } = aConversation(open());
     const [began, steered] = [unique('m'), unique('m')];
     const run = await begin('one', { messageId: began });
@@ -223,7 +223,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     ]);
   });
 
-  it('finds what was refused with its notice, and what no run has been shown yet', async () => {
+  it('finds a refused message with its notice', async () => {
     const { lane, say } = aConversation(open(), { settings: { cap: 1, drop: 'new' } });
     const [kept, refused] = [unique('m'), unique('m')];
     await say('one', { messageId: kept, lane });
@@ -250,13 +250,13 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     });
   });
 
-  it('knows nothing of an id that was never seen', async () => {
+  it('finds nothing for an id that was never seen', async () => {
     expect(await why('nobody/knows:this')).toEqual({ kind: 'unknown' });
     expect(await why('')).toEqual({ kind: 'unknown' });
     expect(await why(`'; drop table inbox; --`)).toEqual({ kind: 'unknown' });
   });
 
-  it('knows nothing of an id that no database stores, nor does any other step', async () => {
+  it('finds nothing for an id that no database can store, like every other step', async () => {
     expect(await why('\0')).toEqual({ kind: 'unknown' });
     expect(await open().write(retryPart, { key: 'run:\0' })).toBe('not-found');
     expect(await open().write(dismissNotice, { id: '\0' })).toBe('not-found');
