@@ -20,7 +20,7 @@ import { anEmptyHome, type Home, type Running } from './fresh-home.ts';
 import { untilTold } from './linking.ts';
 import { discordTown, signalTown, type Town, telegramTown } from './newcomer-networks.ts';
 import { openSignalSide, type SignalSide } from './signal-side.ts';
-import { bob, eve, said, untilSaid } from './telegram-gateway.ts';
+import { bob, eve, said, untilSaid, untilWriting } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 const { enter, down, leave } = keys;
@@ -289,7 +289,7 @@ describe("the newcomer's first hour", () => {
         : { text: 'Something else.' },
     );
     telegram.userSends({ from: bob, text: story });
-    await gate.reached;
+    await untilWriting(telegram, bob.id);
     telegram.userSends({ from: bob, text: 'A long one.' });
     const waits = () => readStore(home.dataDir, `select 1 from inbox where state = 'waiting'`).length === 1;
     await until(waits, { what: 'the second message' });

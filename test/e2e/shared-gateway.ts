@@ -9,7 +9,13 @@ import type { WireBody } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
 import type { StandingMessage, TgUser } from '../platforms/telegram/types.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
-import { type GatewaySettings, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import {
+  type GatewaySettings,
+  said,
+  startTelegramGateway,
+  untilSaid,
+  untilWriting,
+} from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 /** Tables that show what became of a conversation, each with the column that orders it. */
@@ -28,6 +34,8 @@ export type Talk = {
   says(text: string): StandingMessage;
   /** Waits until everything that was sent to the bot has been accepted. */
   untilHeard(): Promise<unknown>;
+  /** Waits until the beginning of an answer is shown: from then on, a message that arrives waits for its end. */
+  untilWriting(): Promise<unknown>;
   said(): readonly string[];
   untilSaid(text: string | RegExp): Promise<StandingMessage>;
   requests(): readonly JournalEntry[];
@@ -96,6 +104,7 @@ export function shareGateway({ config = {}, env = {} }: Pick<GatewaySettings, 'c
       },
       untilHeard: () => telegram.waitFor(() => telegram.updates.pending.length === 0),
       says: (text) => telegram.userSends({ ...(where === 'group' && { chat }), from, text }),
+      untilWriting: () => untilWriting(telegram, chat),
       said: () => said(telegram, chat),
       untilSaid: (text) => untilSaid(telegram, { chat, text }),
       requests: () => model.requests.filter(({ body }) => isOf(talk, body)),

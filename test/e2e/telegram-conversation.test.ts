@@ -9,6 +9,7 @@ import {
   withoutNotes,
 } from '../platforms/anthropic/wire.ts';
 import type { TgUser } from '../platforms/telegram/types.ts';
+import { onePixel } from '../support/one-pixel.ts';
 import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import { shareGateway } from './shared-gateway.ts';
@@ -262,11 +263,6 @@ describe.concurrent('a group on Telegram', () => {
   });
 });
 
-const onePixel = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-  'base64',
-);
-
 describe.concurrent('a message that comes while Parley works', () => {
   test('does not hold back an answer that was finished', async ({ expect }) => {
     const talk = aTalk();
@@ -278,7 +274,7 @@ describe.concurrent('a message that comes while Parley works', () => {
     );
     const [one, two] = [`One, ${talk.mark}.`, `Two, ${talk.mark}.`];
     talk.says(one);
-    await writing.reached;
+    await talk.untilWriting();
     talk.says(two);
     await talk.untilHeard();
     writing.open();
@@ -361,14 +357,13 @@ describe.concurrent('a command on Telegram', () => {
 
   test('is the Stop button of a draft as well', async ({ expect }) => {
     const talk = aTalk();
-    const { telegram, chat } = talk;
     const gate = createGate();
     talk.script((_body, count) =>
       count === 1 ? { chunks: ['A long ', 'story'], hold: { gate, afterChunks: 1 } } : { text: 'Here.' },
     );
     talk.says(`Tell me, ${talk.mark}.`);
-    await telegram.waitFor(() => telegram.drafts.some(({ chatId }) => chatId === chat));
-    telegram.people.stopsDraft(chat);
+    await talk.untilWriting();
+    talk.telegram.people.stopsDraft(talk.chat);
     await talk.untilSaid('Stopped.');
     await talk.untilAtRest(1);
     gate.open();

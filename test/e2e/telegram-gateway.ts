@@ -117,6 +117,11 @@ export function said(telegram: TelegramServer, chat: number): readonly string[] 
   return telegram.botMessages(chat).map((message) => message.text);
 }
 
+/** Waits until the beginning of an answer is shown in a private chat. */
+export function untilWriting(telegram: TelegramServer, chat: number): Promise<unknown> {
+  return telegram.waitFor(() => telegram.drafts.some(({ chatId }) => chatId === chat));
+}
+
 /** Waits until the bot has said exactly this text, and returns its message. */
 export function untilSaid(
   telegram: TelegramServer,
