@@ -4,7 +4,8 @@ import { transcriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { createConverter, type LoadImage } from '../../src/agent/convert.ts';
 import { budget, holds } from '../support/holds.ts';
-import { aMessage, aPng, userSays } from './support/builders.ts';
+import { aPng } from '../support/one-pixel.ts';
+import { aMessage, userSays } from './support/builders.ts';
 import { llmErrors } from './support/llm-grammar.ts';
 
 const loadImage: LoadImage = async (path) => {

@@ -3,7 +3,8 @@ import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 import { requestOf } from '../../src/agent/convert.ts';
 import { marksFor } from '../../src/agent/repair-history.ts';
-import { aMessage, aPng, userSays } from './support/builders.ts';
+import { aPng } from '../support/one-pixel.ts';
+import { aMessage, userSays } from './support/builders.ts';
 
 const image: MessagePart = { type: 'image_url', data: { url: `data:image/png;base64,${aPng.base64}` } };
 const call = (id: string): MessagePart => ({

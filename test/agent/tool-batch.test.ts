@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { finishReasonOf } from '#contracts/message.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
 import type { AgentLoopConfig } from '../../src/agent/loop-config.ts';
+import { aPng } from '../support/one-pixel.ts';
 import {
   aConfig,
   aContext,
-  aPng,
   aRun,
   aTool,
   type ConfigChanges,

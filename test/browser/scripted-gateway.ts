@@ -1,4 +1,5 @@
 /** The real server and the real channel, with a script behind their ports. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,8 @@ import { createHttpServer } from '../../src/server/http-server.ts';
 import type { UndeliveredPart } from '../../src/store/delivery/operator-actions.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { patienceMs } from '../support/patience.ts';
-import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
+import { createSessionDouble, type SessionDouble } from '../support/session-double.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 type Owner = {
   /** What the owner is notified of, and asked. */
@@ -53,7 +55,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
     host: '127.0.0.1',
     port: 0,
     token: randomBytes(24).toString('base64url'),
-    log: quietLog,
+    log: silentLog,
     readiness: async () => ({ missing: [] }),
     status: async () => ({
       version: '0.1.0',
@@ -96,7 +98,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const adapter = channel.create(
     {},
     {
-      log: quietLog,
+      log: silentLog,
       clock: systemClock,
       fetch,
       dataDir,

@@ -5,7 +5,8 @@ import { ParleyError } from '#contracts/errors.ts';
 import { terminalRoute } from '../../channels/terminal/ids.ts';
 import { inboundEnvelope } from '../../channels/terminal/inbound.ts';
 import { patienceMs } from '../support/patience.ts';
-import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
+import { createSessionDouble, type SessionDouble } from '../support/session-double.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 it('reads again by itself: the event that told of a change may be lost', async () => {
   const { session, frames } = aConnection({ lookMs: 5 });
@@ -84,7 +85,7 @@ function aConnection({
   let say = (_text: string): void => undefined;
   const connection = openClientConnection({
     ...{ routeTo: terminalRoute, envelopeOf: inboundEnvelope, onStale: () => undefined },
-    ...{ intake: session.intake, clock: systemClock, log: quietLog },
+    ...{ intake: session.intake, clock: systemClock, log: silentLog },
     ...(lookMs !== undefined && { lookMs }),
     timeline: { ...session.timeline, watch: () => undefined },
     link: {

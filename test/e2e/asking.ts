@@ -19,9 +19,3 @@ export async function readAfter({ model, dataDir }: Stage, act: () => unknown): 
 export function imagesIn({ messages }: WireBody): number {
   return messages.flatMap((message) => blocksOf(message)).filter(({ type }) => type === 'image').length;
 }
-
-/** An image of one pixel, as a PNG file. */
-export const onePixel = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
-  'base64',
-);

@@ -1,10 +1,12 @@
 /** Messages that used to vanish or to lose their content, through a running gateway to the model. */
+
 import { beforeAll, test } from 'vitest';
 import { textShown, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
 import type { DiscordUser, Wire } from '../platforms/discord/types.ts';
 import type { ChannelState } from '../platforms/discord/world.ts';
-import { imagesIn, onePixel, readAfter as readModelAfter } from './asking.ts';
+import { onePixel } from '../support/one-pixel.ts';
+import { imagesIn, readAfter as readModelAfter } from './asking.ts';
 import { findBreaches } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import type { DiscordSide } from './discord-side.ts';

@@ -1,10 +1,12 @@
 /** Per kill point: what people do until Parley dies there, and what must be in the chat once it is back. */
+
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Reply, ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
+import { onePixel } from '../support/one-pixel.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import type { Person } from './person.ts';
 import { answerQuestion, answerTo, questionOf } from './questions.ts';
@@ -447,14 +449,8 @@ export const scenarios: readonly Scenario[] = [
 
 const ada = { id: 501, is_bot: false, first_name: 'Ada' } as const;
 
-// The smallest possible PNG: one transparent pixel.
-const png = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
-  'base64',
-);
-
 function aPhoto({ telegram }: Stage) {
-  return telegram.world.addFile({ name: 'dot.png', mimeType: 'image/png', bytes: png });
+  return telegram.world.addFile({ name: 'dot.onePixel', mimeType: 'image/onePixel', bytes: onePixel });
 }
 
 function sendsPhoto({ stage }: Acting): void {
@@ -465,7 +461,11 @@ function sendsPhoto({ stage }: Acting): void {
 function sendsPhotoOnSignal({ stage: { signal: side } }: Acting): void {
   if (side === undefined) throw new Error('test error: the stage was opened without Signal');
   const { world, people } = side.server;
-  const photo = world.addAttachment({ bytes: png, fileName: 'dot.png', contentType: 'image/png' });
+  const photo = world.addAttachment({
+    bytes: onePixel,
+    fileName: 'dot.onePixel',
+    contentType: 'image/onePixel',
+  });
   people.writes({ from: side.user(501), text: question, attachments: [photo] });
 }
 
@@ -476,7 +476,7 @@ function discordOf({ discord: side }: Stage) {
 
 function sendsPhotoOnDiscord({ stage }: Acting): void {
   const { server, user } = discordOf(stage);
-  const photo = server.world.addFile({ name: 'dot.png', mimeType: 'image/png', bytes: png });
+  const photo = server.world.addFile({ name: 'dot.onePixel', mimeType: 'image/onePixel', bytes: onePixel });
   server.people.sends({ from: user(501), text: question, files: [photo] });
 }
 
@@ -516,14 +516,14 @@ function downloads(): Play {
       const begun = Promise.withResolvers<void>();
       const bytes = async function* () {
         tries += 1;
-        yield png.subarray(0, 20);
+        yield onePixel.subarray(0, 20);
         if (tries === 1) {
           begun.resolve();
           await parley.ended;
         }
-        yield png.subarray(20);
+        yield onePixel.subarray(20);
       };
-      const file = { name: 'dot.png', mimeType: 'image/png', sizeBytes: png.length, bytes };
+      const file = { name: 'dot.onePixel', mimeType: 'image/onePixel', sizeBytes: onePixel.length, bytes };
       telegram.people.sends({ from: ada, text: question, photo: telegram.world.addFile(file) });
       await begun.promise;
       await parley.kill();

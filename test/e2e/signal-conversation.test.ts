@@ -4,6 +4,7 @@ import { beforeAll, describe, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastTextShown, textShown, type WireBody } from '../platforms/anthropic/wire.ts';
+import { onePixel } from '../support/one-pixel.ts';
 import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { makeDoor } from './cut-proxy.ts';
 import { describeRow } from './describe-row.ts';
@@ -24,12 +25,6 @@ async function openSignal(
   if (stage.signal === undefined) throw new Error('the stage has no Signal');
   return { stage, signal: stage.signal };
 }
-
-// The smallest possible PNG: one transparent pixel.
-const dot = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
-  'base64',
-);
 
 const echo = (body: WireBody) => ({ text: `You said: ${lastTextShown(body)}` });
 
@@ -79,12 +74,16 @@ describeRow('on Signal', (atEnd) => {
   }) => {
     const { server } = signal;
     const [before, asked] = [countEvents(stage.dataDir), stage.model.requests.length];
-    stage.model.script(() => ({ text: 'A dot.' }));
+    stage.model.script(() => ({ text: 'A onePixel.' }));
     const ada = signal.user(502);
-    const photo = server.world.addAttachment({ bytes: dot, fileName: 'dot.png', contentType: 'image/png' });
+    const photo = server.world.addAttachment({
+      bytes: onePixel,
+      fileName: 'onePixel.png',
+      contentType: 'image/png',
+    });
     server.people.writes({ from: ada, text: 'What is this?', attachments: [photo] });
     await server.waitFor(() => server.botMessages(ada).length === 1);
-    expect(JSON.stringify(stage.model.requests[asked]?.body)).toContain(dot.toString('base64'));
+    expect(JSON.stringify(stage.model.requests[asked]?.body)).toContain(onePixel.toString('base64'));
     await server.waitFor(() => !server.world.attachments.has(photo.id));
     await untilAtRest(stage.dataDir, before + 1);
     expect(findBreaches(stage.dataDir)).toEqual([]);
@@ -165,7 +164,7 @@ describeRow('on Signal', (atEnd) => {
     const { server } = signal;
     const ada = signal.user(508);
     const file = (fileName: string) =>
-      server.world.addAttachment({ bytes: dot, fileName, contentType: 'image/png' });
+      server.world.addAttachment({ bytes: onePixel, fileName, contentType: 'image/png' });
     const bodies = () => stage.model.requests.map(({ body }) => body);
     stage.model.script((_body, count) => ({ text: `Read ${count}.` }));
     let answers = 0;
@@ -178,12 +177,12 @@ describeRow('on Signal', (atEnd) => {
       const all = bodies().at(-1);
       return {
         text: all ? textShown(all) : '',
-        pictures: JSON.stringify(all).split(dot.toString('base64')).length - 1,
+        pictures: JSON.stringify(all).split(onePixel.toString('base64')).length - 1,
       };
     };
     const attached = (fileName: string, more = {}) => {
       const { id } = file(fileName);
-      return { id, contentType: 'image/png', filename: fileName, size: dot.length, ...more };
+      return { id, contentType: 'image/png', filename: fileName, size: onePixel.length, ...more };
     };
     const thumbnail = attached('quoted.png');
     const quote = {
@@ -208,9 +207,9 @@ describeRow('on Signal', (atEnd) => {
     const [before, asked] = [countEvents(stage.dataDir), stage.model.requests.length];
     const [ada, bob] = [signal.user(506), signal.user(507)];
     const team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
-    stage.model.script(() => ({ text: 'A dot.' }));
+    stage.model.script(() => ({ text: 'A onePixel.' }));
     const file = (fileName: string) =>
-      server.world.addAttachment({ bytes: dot, fileName, contentType: 'image/png' });
+      server.world.addAttachment({ bytes: onePixel, fileName, contentType: 'image/png' });
     const [shown, deleted] = [file('shown.png'), file('deleted.png')];
     server.people.writes({ from: bob, to: team, text: '', attachments: [shown] });
     server.people.deletes(server.people.writes({ from: bob, to: team, text: '', attachments: [deleted] }));
@@ -218,7 +217,7 @@ describeRow('on Signal', (atEnd) => {
     server.people.writes({ from: ada, to: team, text: '@Parley what did Bob post?', mentioning: [bot] });
     await server.waitFor(() => server.botMessages(team).length === 1);
     const body = JSON.stringify(stage.model.requests[asked]?.body);
-    expect(body.split(dot.toString('base64'))).toHaveLength(2);
+    expect(body.split(onePixel.toString('base64'))).toHaveLength(2);
     expect(body).toContain('The files below came with an earlier message by Person 507;');
     expect(body).not.toContain('deleted.png');
     await server.waitFor(() => !server.world.attachments.has(shown.id));

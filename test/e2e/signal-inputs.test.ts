@@ -1,7 +1,9 @@
 /** Messages that used to vanish or to lose their content on Signal, through a running gateway to the model. */
+
 import { beforeAll, test } from 'vitest';
 import { textShown } from '../platforms/anthropic/wire.ts';
-import { imagesIn, onePixel, readAfter as readModelAfter } from './asking.ts';
+import { onePixel } from '../support/one-pixel.ts';
+import { imagesIn, readAfter as readModelAfter } from './asking.ts';
 import { countEvents, findBreaches } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import type { SignalSide } from './signal-side.ts';

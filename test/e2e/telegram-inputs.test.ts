@@ -1,8 +1,10 @@
 /** Messages that used to vanish or to lose their content, through a running gateway to the model. */
+
 import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
-import { imagesIn, onePixel } from './asking.ts';
+import { onePixel } from '../support/one-pixel.ts';
+import { imagesIn } from './asking.ts';
 import { readStore } from './conservation.ts';
 import { shareGateway, type Talk } from './shared-gateway.ts';
 import { until } from './until.ts';

@@ -15,6 +15,7 @@ import { openObservers } from '../../src/models/observers/open-observers.ts';
 import { runSpanId, traceIdOf } from '../../src/models/observers/spans.ts';
 import { traceRun } from '../../src/runs/trace-run.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { aPng } from '../support/one-pixel.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { eventsOf } from './builders.ts';
@@ -36,7 +37,7 @@ const asking = (text: string): ModelRequest => ({
       role: 'user',
       content: [
         { type: 'text', text },
-        { type: 'image', mimeType: 'image/png', base64: pixel },
+        { type: 'image', ...aPng },
       ],
     },
   ],
@@ -44,9 +45,6 @@ const asking = (text: string): ModelRequest => ({
   maxTokens: 100,
   reasoning: 'off',
 });
-const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-
 async function aModel(): Promise<LlmProvider> {
   const server = await startAnthropicServer({ keys: [key], mayRefuse: 'one call is to fail' });
   onTestFinished(() => server.close());
@@ -99,7 +97,7 @@ it('logs requests and answers to a private file without keys, tokens and codes',
   await close();
   const path = join(dataDir, 'payloads.jsonl');
   const text = await readFile(path, 'utf8');
-  for (const secret of [...secrets, password, JSON.stringify(password).slice(1, -1), pixel])
+  for (const secret of [...secrets, password, JSON.stringify(password).slice(1, -1), aPng.base64])
     expect(text).not.toContain(secret);
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   expect(JSON.parse(text)).toMatchObject({

@@ -2,10 +2,12 @@
  * What every provider guarantees, whatever its API is like: events in their grammar, one end, tools and results paired,
  * failures by kind, and an abort that ends the stream at any event.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AssistantBlock, LlmMessage, LlmProvider, ModelEvent, ModelRequest } from '#contracts/model.ts';
 import { playEvents } from '../agent/support/llm-events.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
+import { aPng } from '../support/one-pixel.ts';
 import { aRequest, aUserMessage, eventsOf, failureIn, listTool, textIn } from './builders.ts';
 
 export type ProviderStage = {
@@ -109,14 +111,14 @@ export function providerContract(
       script({ text: 'A dot.' });
       const content = [
         { type: 'text', text: 'what is it?' },
-        { type: 'image', mimeType: 'image/png', base64: dot },
+        { type: 'image', ...aPng },
       ] as const;
       const messages: LlmMessage[] = [{ role: 'user', content }];
       const events = await eventsOf(stage.provider(), aRequest({ messages }));
       expect(events.at(-1)).toMatchObject({ type: 'complete' });
       if (!isScripted) return;
       expect(textIn(events)).toBe('A dot.');
-      expect(JSON.stringify(stage.bodies().at(-1))).toContain(dot);
+      expect(JSON.stringify(stage.bodies().at(-1))).toContain(aPng.base64);
     });
 
     it.runIf(isScripted)("never requests more than the request's longest answer", async () => {
@@ -251,6 +253,3 @@ function foreign(message: Extract<LlmMessage, { role: 'assistant' }>): LlmMessag
   );
   return { role: 'assistant', content };
 }
-
-const dot =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';

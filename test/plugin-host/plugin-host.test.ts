@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../src/plugin-host/plugin-host.ts';
 import { formatSessionKey } from '../../src/sessions/session-key.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
+import { recordingLog } from '../support/silent-log.ts';
 
 const [account, channel, group] = [accountId('77'), channelId('net'), conversationId('-1')];
 
@@ -43,10 +43,7 @@ function aTool(name: string): Tool {
 
 /** Records what is logged, so that a test can read it. */
 function aLog(): PluginHostDeps & { readonly lines: string[] } {
-  const lines: string[] = [];
-  const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
-  const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
-  return { log, settle: nothingToSettle, lines };
+  return { ...recordingLog(), settle: nothingToSettle };
 }
 
 function aPlugin(id: string, tools: readonly string[], onDispose = () => {}): PluginEntry {

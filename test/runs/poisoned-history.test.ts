@@ -7,12 +7,13 @@ import type { ToolOutput } from '../../src/contracts/tool.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { commitToolTurn, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
-import { aPng, aTool } from '../agent/support/builders.ts';
+import { aTool } from '../agent/support/builders.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import type { ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { isLong } from '../support/long-run.ts';
+import { aPng } from '../support/one-pixel.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { playNext } from './run-builders.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { mediaFolder, newMediaName } from '../../src/inbound/media-names.ts';
 import { imagesIn } from '../../src/runs/stored-image.ts';
-import { aPng } from '../agent/support/builders.ts';
+import { aPng } from '../support/one-pixel.ts';
 import { aFolder } from '../support/own-folder.ts';
 
 it('shows an image of a data folder that was moved, and none from outside of its media folder', async () => {

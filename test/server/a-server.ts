@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { createHttpServer, type HttpServer, type HttpServerDeps } from '../../src/server/http-server.ts';
 import { lazyStore } from '../support/lazy-store.ts';
-import { quietLog } from '../support/session-double.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 export type RunningServer = {
   readonly server: HttpServer;
@@ -21,7 +21,7 @@ export async function aServer(deps: Partial<HttpServerDeps> = {}): Promise<Runni
     port: 0,
     token,
     store: own ?? lazyStore(),
-    log: quietLog,
+    log: silentLog,
     readiness: async () => ({ missing: [] }),
     status: async () => ({
       version: '0.1.0',

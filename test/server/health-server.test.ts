@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { createHealthServer, type HealthServerDeps } from '../../src/server/health-server.ts';
 import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';
-import { quietLog } from '../support/session-double.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { send } from './a-server.ts';
 
 const token = 'a-token-of-more-than-22-characters';
@@ -12,7 +12,7 @@ const token = 'a-token-of-more-than-22-characters';
 async function aHealthServer(deps: Partial<HealthServerDeps> = {}) {
   const server = createHealthServer({
     port: 0,
-    log: quietLog,
+    log: silentLog,
     clock: systemClock,
     readiness: async () => ({ missing: [], components: [] }),
     metrics: async () => 'parley_up 1\n',

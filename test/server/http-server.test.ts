@@ -6,7 +6,7 @@ import type { Sections } from '#contracts/section.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { patienceMs } from '../support/patience.ts';
-import { quietLog } from '../support/session-double.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { aServer, pathOf, type RunningServer, send } from './a-server.ts';
 
 describe('http server', () => {
@@ -188,7 +188,7 @@ describe('http server', () => {
           port: 0,
           token,
           store: lazyStore(),
-          log: quietLog,
+          log: silentLog,
           readiness: async () => ({ missing: [] }),
           status: () => Promise.reject(new Error('unused')),
         }),

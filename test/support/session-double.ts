@@ -7,7 +7,6 @@ import type { Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineActivity, TimelineEvent, TimelineItem, TimelineReader } from '#contracts/timeline.ts';
 
@@ -31,14 +30,6 @@ export type SessionDouble = {
   say(route: ReplyRoute, item: Partial<TimelineItem> & { readonly text: string }): TimelineItem;
   setState(messageId: string, state: string): void;
   emit(route: ReplyRoute, event: TimelineEvent): void;
-};
-
-export const quietLog: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => quietLog,
 };
 
 export function createSessionDouble(): SessionDouble {

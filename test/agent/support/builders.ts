@@ -112,9 +112,3 @@ export function liveInbox() {
     left: () => waiting,
   };
 }
-
-/** One pixel. */
-export const aPng = {
-  mimeType: 'image/png',
-  base64: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-} as const;

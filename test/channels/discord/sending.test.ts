@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { plainText } from '#contracts/formatted-text.ts';
 import { messageId, partKey } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import { discordRates } from '../../platforms/discord/rates.ts';
+import { recordingLog } from '../../support/silent-log.ts';
 import { aDiscordStage, aText, forever, replyingTo } from './discord-stage.ts';
 
 const onSend = { route: 'POST /channels/:channel/messages' };
@@ -208,9 +208,7 @@ describe('a send', () => {
 
 describe('the token', () => {
   it('keeps the token out of logs and results, whatever fails', async () => {
-    const lines: string[] = [];
-    const keep = (fields: object, event?: string) => void lines.push(JSON.stringify([event, fields]));
-    const log = { debug: keep, info: keep, warn: keep, error: keep } as Log;
+    const { log, lines } = recordingLog();
     const { server, dm, route, newAdapter } = await aDiscordStage();
     const adapter = newAdapter({ log, callTimeoutMs: 1000 });
     await adapter.identify(forever);

@@ -4,7 +4,7 @@ import { threadId } from '#contracts/ids.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
 import { ada, ExampleServer, type StoredMessage, theBot, token } from '../../platforms/example/server.ts';
 import { aServer, send } from '../../server/a-server.ts';
-import { quietLog } from '../../support/session-double.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import type { ChannelHarness } from '../contract/harness.ts';
 import { hastyClock } from '../hasty-clock.ts';
 import { ExampleAdapter } from './adapter.ts';
@@ -39,7 +39,13 @@ export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): P
   const sound: ChannelAdapter[] = [];
   const newAdapter = (credentials = token): ChannelAdapter => {
     const routes = hooks === undefined ? {} : { routes: breakage.routes?.(hooks.routes) ?? hooks.routes };
-    const deps: ChannelDeps = { log: quietLog, clock: hastyClock, fetch, dataDir: '/nonexistent', ...routes };
+    const deps: ChannelDeps = {
+      log: silentLog,
+      clock: hastyClock,
+      fetch,
+      dataDir: '/nonexistent',
+      ...routes,
+    };
     const config = exampleConfigSchema.parse({ url: server.url, token: credentials, receive });
     const adapter = new ExampleAdapter(config, deps);
     sound.push(adapter);

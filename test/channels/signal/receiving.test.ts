@@ -9,7 +9,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Sections } from '#contracts/section.ts';
 import { nested } from '../../e2e/networks/network.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { recordingLog, silentLog } from '../../support/silent-log.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aReceivingStage, isAsked } from './receiving-stage.ts';
 
@@ -512,9 +512,7 @@ describe('accepted messages', () => {
 
 describe('logs', () => {
   it('logs neither the secret nor any text', async () => {
-    const lines: string[] = [];
-    const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
-    const log: Log = { ...silentLog, debug: write, info: write, warn: write, error: write };
+    const { log, lines } = recordingLog();
     const { server, ada, begin, dataDir } = await aReceivingStage('webhook');
     const intake = new RecordingIntake();
     const adapter = await begin(intake, { log });

@@ -5,7 +5,6 @@ import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { messageId, partKey, threadId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { connectBot } from '../../../channels/telegram/bot-api.ts';
@@ -13,8 +12,9 @@ import { telegramConfig } from '../../../channels/telegram/config.ts';
 import { leanFetch } from '../../../src/http/lean-fetch.ts';
 import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
 import { aFolder } from '../../support/own-folder.ts';
+import { recordingLog } from '../../support/silent-log.ts';
 import { RecordingIntake } from '../recording-intake.ts';
-import { ada, hastyClock, newAdapter, quietLog, routeTo } from './telegram-setup.ts';
+import { ada, hastyClock, newAdapter, routeTo } from './telegram-setup.ts';
 
 const forever = new AbortController().signal;
 let server: TelegramServer;
@@ -370,9 +370,7 @@ describe('commands', () => {
 
 describe('logs', () => {
   it('logs neither the token nor any text, whatever fails', async () => {
-    const lines: string[] = [];
-    const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
-    const log: Log = { ...quietLog, debug: write, info: write, warn: write, error: write };
+    const { log, lines } = recordingLog();
     adapter = newAdapter(server, { log });
     await adapter.identify(forever);
     const intake = new RecordingIntake();

@@ -8,9 +8,10 @@ import { startTelegramServer, type TelegramServer } from '../../platforms/telegr
 import type { TgUpdate } from '../../platforms/telegram/types.ts';
 import { absurdJson } from '../../support/absurd-json.ts';
 import { budget, holds } from '../../support/holds.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { watchParsing } from '../../support/watch-parsing.ts';
 import { RecordingIntake } from '../recording-intake.ts';
-import { ada, bob, hastyClock, newAdapter, quietLog } from './telegram-setup.ts';
+import { ada, bob, hastyClock, newAdapter } from './telegram-setup.ts';
 
 const forever = new AbortController().signal;
 let server: TelegramServer;
@@ -221,7 +222,7 @@ describe('a bot that is renamed in BotFather', () => {
   let now = Date.now();
   const loud: string[] = [];
   const log: Log = {
-    ...quietLog,
+    ...silentLog,
     warn: (_fields, event) => void loud.push(event),
     error: (_fields, event) => void loud.push(event),
   };
@@ -405,7 +406,7 @@ describe('threat 18: untrusted JSON', () => {
     'keeps an update with %s raw, without harm to its neighbors or the event loop',
     async (_, absurd) => {
       const told: Record<string, unknown>[] = [];
-      const log = { ...quietLog, warn: (fields: object) => void told.push({ ...fields }) };
+      const log = { ...silentLog, warn: (fields: object) => void told.push({ ...fields }) };
       adapter = newAdapter(server, { log });
       says('before');
       const id = server.updates.pushRaw({ update_id: 900_000_000, message: { body: JSON.parse(absurd) } });

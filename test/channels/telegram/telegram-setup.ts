@@ -10,17 +10,10 @@ import { channel } from '../../../channels/telegram/index.ts';
 import { leanFetch } from '../../../src/http/lean-fetch.ts';
 import type { TelegramServer } from '../../platforms/telegram/server.ts';
 import type { TgEntity, TgUser } from '../../platforms/telegram/types.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 export const ada: TgUser = { id: 501, is_bot: false, first_name: 'Ada', last_name: 'L', username: 'ada_l' };
 export const bob: TgUser = { id: 502, is_bot: false, first_name: 'Bob' };
-
-export const quietLog: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => quietLog,
-};
 
 /** Real time, but pauses last 10 ms at most, so that backing off doesn't slow the tests down. */
 export const hastyClock: Clock = {
@@ -38,7 +31,7 @@ export function newAdapter(
   } = {},
 ) {
   const deps: ChannelDeps = {
-    log: options.log ?? quietLog,
+    log: options.log ?? silentLog,
     fetch: leanFetch,
     clock: options.clock ?? hastyClock,
     dataDir: '/nonexistent',

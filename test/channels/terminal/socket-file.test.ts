@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { channel } from '../../../channels/terminal/index.ts';
-import { createSessionDouble, quietLog } from '../../support/session-double.ts';
+import { createSessionDouble } from '../../support/session-double.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { aTerminalHost, readPointer } from './terminal-setup.ts';
 
 describe('the socket of the terminal', () => {
@@ -15,7 +16,7 @@ describe('the socket of the terminal', () => {
   afterEach(() => host.close());
 
   const adapterIn = (dataDir: string) =>
-    channel.create({}, { log: quietLog, clock: systemClock, fetch, dataDir, timeline: session.timeline });
+    channel.create({}, { log: silentLog, clock: systemClock, fetch, dataDir, timeline: session.timeline });
 
   it('opens the socket to its owner alone and removes it on stop', async () => {
     const adapter = host.newAdapter();

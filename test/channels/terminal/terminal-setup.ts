@@ -5,7 +5,7 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { TimelineReader } from '#contracts/timeline.ts';
 import { channel } from '../../../channels/terminal/index.ts';
-import { quietLog } from '../../support/session-double.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { FrameClient } from '../frame-client.ts';
 import { openLineSocket } from '../frame-transports.ts';
 
@@ -18,7 +18,7 @@ export async function aTerminalHost(timeline: TimelineReader) {
     dataDir,
     socketPath,
     newAdapter: (): ChannelAdapter =>
-      channel.create({}, { log: quietLog, clock: systemClock, fetch, dataDir, timeline }),
+      channel.create({}, { log: silentLog, clock: systemClock, fetch, dataDir, timeline }),
     newClient: (path = socketPath) => {
       const client = new FrameClient(() => openLineSocket(path));
       clients.push(client);

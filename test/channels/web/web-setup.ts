@@ -4,7 +4,7 @@ import type { TimelineReader } from '#contracts/timeline.ts';
 import { webChannel } from '../../../channels/web/ids.ts';
 import { channel } from '../../../channels/web/index.ts';
 import { aServer } from '../../server/a-server.ts';
-import { quietLog } from '../../support/session-double.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { FrameClient } from '../frame-client.ts';
 import { openWebSocket } from '../frame-transports.ts';
 
@@ -18,7 +18,7 @@ export async function aWebHost(timeline: TimelineReader) {
     newAdapter: (): ChannelAdapter =>
       channel.create(
         {},
-        { log: quietLog, clock: systemClock, fetch, dataDir: '/nonexistent', routes, timeline },
+        { log: silentLog, clock: systemClock, fetch, dataDir: '/nonexistent', routes, timeline },
       ),
     newClient: () => {
       const client = new FrameClient(() => openWebSocket(running.url, cookie));

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { onePixel } from '../../support/one-pixel.ts';
 import { bindBody } from './bind.ts';
 import type { Handler, Incoming, Platform, Reply } from './platform.ts';
 import { placeOf } from './recipients.ts';
@@ -209,11 +210,6 @@ export const linkPicture: Handler = (platform, call) => {
   linkUri(platform, call);
   return { status: 200, bytes: onePixel, type: 'image/png' };
 };
-
-const onePixel = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-  'base64',
-);
 
 /** Returns the account of the path and the place of the recipient; undefined if nobody here has that id. */
 function target(

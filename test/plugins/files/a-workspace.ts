@@ -2,20 +2,12 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
 import type { Tool, ToolContext, ToolRun } from '#contracts/tool.ts';
 import { createFilesPlugin } from '../../../plugins/files/index.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
 import { formatSessionKey } from '../../../src/sessions/session-key.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
-
-const silentLog: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => silentLog,
-};
+import { silentLog } from '../../support/silent-log.ts';
 
 /** Creates a workspace and a folder next to it, both removed by `remove`, with the file tools as a run gets them. */
 export async function aWorkspace(config: object = {}) {

@@ -4,7 +4,6 @@ import { chmod, mkdir, open, readdir, readFile, stat, symlink, truncate, writeFi
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Log } from '#contracts/log.ts';
 import { Disk } from '../../../plugins/files/disk.ts';
 import { createFilesPlugin } from '../../../plugins/files/index.ts';
 import { createTimeSlice } from '../../../plugins/files/search-files.ts';
@@ -15,6 +14,7 @@ import { DiskGate, workspaceDisks } from '../../../src/processes/disk-gate.ts';
 import { countTurns, holdLoop } from '../../support/loop-turns.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { patienceMs } from '../../support/patience.ts';
+import { recordingLog } from '../../support/silent-log.ts';
 import { type AWorkspace, aWorkspace } from './a-workspace.ts';
 
 let files: AWorkspace;
@@ -471,9 +471,7 @@ describe('files plugin', () => {
   });
 
   it('says that it is off on a system where it cannot keep to the workspace', async () => {
-    const lines: string[] = [];
-    const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
-    const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
+    const { log, lines } = recordingLog();
     const host = createPluginHost({ log, settle: nothingToSettle });
     const [report] = await host.load([{ definition: createFilesPlugin('darwin'), config: {} }]);
     expect(report).toEqual({ kind: 'loaded', plugin: 'files', tools: [] });
