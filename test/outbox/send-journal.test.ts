@@ -17,7 +17,7 @@ const left = () => readSendJournal(path());
 const preview = { key: 'run-1:preview:2.0', messageId: '7', laneKey: 'main:bot:net:dm:“a\n+b”', epoch: 2 };
 
 describe('the journal of calls', () => {
-  it('tells whoever comes after which calls had begun and not ended', () => {
+  it('tells the next process which calls had begun and not ended', () => {
     expect(left()).toBeUndefined();
     const journal = open();
     for (const key of ['a', 'b', 'c']) journal.begin(key);
@@ -25,12 +25,12 @@ describe('the journal of calls', () => {
     expect(left()).toEqual({ holder: 'boot-1', begun: ['a', 'c'], shown: [] });
   });
 
-  it('says from the start whose it is, so that nobody takes what was not begun for unknown', () => {
+  it("names its holder from the start, so that a call that hasn't begun isn't taken for unknown", () => {
     open('boot-2');
     expect(left()).toEqual({ holder: 'boot-2', begun: [], shown: [] });
   });
 
-  it('stays short, and keeps the calls in hand', () => {
+  it('stays short and keeps the unfinished calls', () => {
     const journal = open();
     journal.begin('in hand');
     journal.shown(preview);
@@ -42,7 +42,7 @@ describe('the journal of calls', () => {
     expect(left()).toEqual({ holder: 'boot-1', begun: ['in hand'], shown: [preview] });
   });
 
-  it('has a preview from its platform’s answer until it is recorded', () => {
+  it('keeps a preview from the platform’s answer until it is recorded', () => {
     const journal = open();
     journal.shown(preview);
     journal.shown({ ...preview, key: 'run-1:preview:2.1' });
@@ -52,19 +52,22 @@ describe('the journal of calls', () => {
     expect(left()?.shown).toEqual([preview]);
   });
 
-  it('says nothing after a crash of the machine, which may have lost its last lines', () => {
+  it('tells nothing after a crash of the machine, which may have lost its last lines', () => {
     open();
     const [head = '', ...rest] = readFileSync(path(), 'utf8').split('\n');
     writeFileSync(path(), [head.replace(/"machine":"[^"]+"/, '"machine":"another"'), ...rest].join('\n'));
     expect(left()).toBeUndefined();
   });
 
-  it.each(['', '{', '[]\n+a\n', 'null\n', '\u0000\u0000\u0000'])('says nothing when it reads %j', (text) => {
-    writeFileSync(path(), text);
-    expect(left()).toBeUndefined();
-  });
+  it.each(['', '{', '[]\n+a\n', 'null\n', '\u0000\u0000\u0000'])(
+    'tells nothing if the file contains %j',
+    (text) => {
+      writeFileSync(path(), text);
+      expect(left()).toBeUndefined();
+    },
+  );
 
-  it('takes a line that a kill cut short for a call that had not begun: its call comes after the line', () => {
+  it('ignores a line that a kill cut short, because its call would have begun after it', () => {
     open();
     appendFileSync(path(), '+run-1');
     expect(left()?.begun).not.toContain('run-1:1');

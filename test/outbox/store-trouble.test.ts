@@ -113,23 +113,23 @@ async function deliverBeside(
   return { attempts, sent: sent.length };
 }
 
-it('keeps what the platform said until the store is back, however long that takes', async () => {
+it('keeps the platform’s answer until the store is back, however long that takes', async () => {
   const outcome = await deliverBeside((attempt, write) => (attempt <= 3 ? away() : write()));
   expect(outcome).toEqual({ attempts: 5, sent: 2 });
 });
 
-it('sends the next part when the store has claimed it and could not say so', async () => {
+it('sends the next part if the store claimed it but its answer was lost', async () => {
   const outcome = await deliverBeside((attempt, write) => (attempt === 1 ? write().then(away) : write()));
   expect(outcome).toEqual({ attempts: 3, sent: 2 });
 });
 
-it('mends a part once, though the store could not say that it has', async () => {
+it('repairs a part once, even if the store’s answer was lost', async () => {
   const lost: Fault = (attempt, write) => (attempt === 1 ? write().then(away) : write());
   const refusals = [{ kind: 'failed', failure: { kind: 'markup' }, reason: 'no such markup' }] as const;
   expect(await deliverBeside(lost, { refusals })).toEqual({ attempts: 4, sent: 3 });
 });
 
-it('claims nothing along with a commit while it delivers in the conversation', async () => {
+it('claims no part with a commit while it delivers in the same conversation', async () => {
   const senders: (DeliveryPolicy | undefined)[] = [];
   const note = async (sender?: DeliveryPolicy) => void senders.push(sender);
   const answer = async ({ deliverer, route, commit }: Answering) => {
@@ -142,7 +142,7 @@ it('claims nothing along with a commit while it delivers in the conversation', a
   expect(senders).toEqual([expect.objectContaining({ holder }), undefined]);
 });
 
-it('looks once for all that it is asked for before it looks', async () => {
+it('claims once for all requests that come before the claim', async () => {
   const answer = async ({ deliverer, route, commit }: Answering) => {
     await commit();
     deliverer.deliver(conversationKeyOf(route));
@@ -152,7 +152,7 @@ it('looks once for all that it is asked for before it looks', async () => {
   expect(outcome).toEqual({ attempts: 1, sent: 2 });
 });
 
-it('looks again for what it is asked for after it has looked', async () => {
+it('claims again for a request that comes after the claim', async () => {
   let put = async () => {};
   const late: Fault = async (attempt, write) => {
     const found = await write();
@@ -169,7 +169,7 @@ it('looks again for what it is asked for after it has looked', async () => {
   expect(outcome).toEqual({ attempts: 2, sent: 2 });
 });
 
-it('claims again what it was not told to have claimed, while its claim still holds', async () => {
+it('claims again if the answer of the store was lost, while the claim still holds', async () => {
   const lost: Fault = (attempt, write) => (attempt === 1 ? write().then(away) : write());
   expect(await deliverBeside(lost, { of: claimDelivery.name })).toMatchObject({ sent: 2 });
 });
@@ -182,7 +182,7 @@ it('sends nothing twice whose result could not be recorded', async () => {
   expect(outcome.sent).toBe(2);
 });
 
-it('sends what the commit of an answer has claimed, though its answer was lost', async () => {
+it('sends what the commit of an answer has claimed, even if its answer was lost', async () => {
   const answer = async ({ deliverer, route, commit }: Answering) => {
     const answered = deliverer.claimAlong(route, (sender) => commit(sender).then(away));
     await expect(answered).rejects.toThrow('away');
@@ -190,7 +190,7 @@ it('sends what the commit of an answer has claimed, though its answer was lost',
   expect(await deliverBeside((_, write) => write(), { answer })).toMatchObject({ sent: 2 });
 });
 
-it('has recorded what it was handed while it looked, once it has stopped', async () => {
+it('records the claimed part before it stops, and claims nothing more', async () => {
   const stopping = Promise.withResolvers<void>();
   const late: Fault = async (attempt, write) => {
     if (attempt === 1) await stopping.promise;

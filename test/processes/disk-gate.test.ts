@@ -31,7 +31,7 @@ const fail = (calls: readonly Promise<unknown>[]) =>
   Promise.all(calls.map((call) => expect(call).rejects.toMatchObject(silence)));
 const silence = { code: 'tool_failed', message: expect.stringContaining("isn't responding") };
 
-it('lets calls that never return hold three threads at most, and refuses the others', async () => {
+it('lets calls that never return occupy three threads at most, and refuses others', async () => {
   const { gate, hang, counts } = aGate();
   const calls = ['a', 'a', 'a', 'a', 'b', 'b', 'b', 'c'].map((disk) => hang(disk, 1));
   await fail(calls);
@@ -39,7 +39,7 @@ it('lets calls that never return hold three threads at most, and refuses the oth
   await expect(gate.run('d', async () => 'done')).rejects.toMatchObject(silence);
 });
 
-it('serves other disks while one does not answer, and that one again once its calls return', async () => {
+it("serves other disks while one doesn't answer, and that one again once its calls return", async () => {
   const { gate, hang, answer } = aGate();
   await fail([hang('a', 1), hang('a', 2)]);
   const made: string[] = [];
@@ -50,7 +50,7 @@ it('serves other disks while one does not answer, and that one again once its ca
   expect(await gate.run('a', async () => 'done')).toBe('done');
 });
 
-it('makes calls in their order, and passes results and errors on', async () => {
+it('makes calls in order, and passes on results and errors', async () => {
   const { gate } = aGate(patienceMs);
   const order: number[] = [];
   const calls = Array.from({ length: 50 }, (_, index) =>
@@ -68,7 +68,7 @@ it('makes calls in their order, and passes results and errors on', async () => {
   ]);
 });
 
-it('gives up what comes too late, and closes at last what could not be closed', async () => {
+it('gives up late calls, and closes in the end what could not be closed', async () => {
   const { gate, hang, answer } = aGate();
   const done: string[] = [];
   await fail([1, 2].map((one) => hang('a', `late ${one}`, (late) => done.push(late))));

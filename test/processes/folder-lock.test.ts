@@ -21,12 +21,12 @@ const lock = async (use: FolderUse): Promise<FolderLock> => {
   return taken;
 };
 
-it('lets those in side by side who are content with it, also when they come at once to a new folder', async () => {
+it('admits several shared processes, even if they open a new folder at once', async () => {
   const locks = await Promise.all([lock('shared'), lock('shared'), lock('shared')]);
   expect(new Set(locks.map(({ folderId }) => folderId)).size).toBe(1);
 });
 
-it('refuses one who wants it alone while others have it, and names them', async () => {
+it('refuses exclusive use while other processes use the folder, and names them', async () => {
   await lock('shared');
   held.push(enterProcesses(folder));
   await expect(lock('exclusive')).rejects.toMatchObject({
@@ -35,7 +35,7 @@ it('refuses one who wants it alone while others have it, and names them', async 
   });
 });
 
-it('says what to do about a name that is damaged', async () => {
+it('says what to do about a damaged folder id', async () => {
   await writeFile(join(folder, 'folder.id'), '');
   for (const use of ['exclusive', 'shared'] as const)
     await expect(lock(use)).rejects.toMatchObject({
@@ -44,13 +44,13 @@ it('says what to do about a name that is damaged', async () => {
     });
 });
 
-it('refuses everybody while one has it alone', async () => {
+it('refuses every other process during exclusive use', async () => {
   await lock('exclusive');
   for (const use of ['exclusive', 'shared'] as const)
     await expect(lock(use)).rejects.toMatchObject({ code: 'data_folder_locked' });
 });
 
-it('is the same folder for whoever comes later, alone or not', async () => {
+it('keeps the id of the folder for later processes, shared or exclusive', async () => {
   const ids: string[] = [];
   for (const use of ['exclusive', 'shared', 'exclusive'] as const) {
     ids.push((await lock(use)).folderId);

@@ -43,7 +43,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await end;
 }
 
-it('knows who lives and who was killed', async () => {
+it('tells live processes from killed ones', async () => {
   const [one, other] = await Promise.all([aSibling(), aSibling()]);
   expect([one, other].map(({ name }) => own.isAlive(name))).toEqual([true, true]);
   await kill(one.child);
@@ -53,7 +53,7 @@ it('knows who lives and who was killed', async () => {
   expect(pids.sort()).toEqual([process.pid, other.child.pid ?? 0].sort());
 });
 
-it('leaves the files of one alone that may be about to take its lock', async () => {
+it('keeps the files of a process that may be about to take its lock', async () => {
   const path = join(folder, 'processes', '1-new.lock');
   writeFileSync(path, '');
   expect(own.others()).toEqual(['1-new']);
@@ -63,7 +63,7 @@ it('leaves the files of one alone that may be about to take its lock', async () 
   expect(own.ended()).toEqual(['1-new']);
 });
 
-it('removes what the dead have left', async () => {
+it('removes the files of dead processes', async () => {
   const { child, name } = await aSibling();
   writeFileSync(own.journalOf(name), '');
   await kill(child);

@@ -34,7 +34,7 @@ const lostMs = 10_000;
 const enoughLost = 10;
 
 describeEachDatabase('messages that arrive as a run ends', (open, beside) => {
-  it('are each taken once, in order, in every mode, without a sweeper', async () => {
+  it('takes each message that arrives as a run ends once, in order, in every mode, without a sweep', async () => {
     const redis = await startOwnRedis((end) => onTestFinished(end));
     const race = createRace();
     const keys = redisKeys(unique('race'));

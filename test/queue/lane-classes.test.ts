@@ -75,7 +75,7 @@ function lanesOf(name: LaneClass, count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `${name}/${index}`);
 }
 
-it('works lanes of one class while another is at its cap', async () => {
+it('runs lanes of one class while another class is at its cap', async () => {
   const { openProcess, wake } = await openRedisForTest();
   const full = Promise.withResolvers<void>();
   const isMainWorked = Promise.withResolvers<void>();
@@ -101,7 +101,7 @@ it('works lanes of one class while another is at its cap', async () => {
   reserved?.begin([]);
 });
 
-it('never works more lanes of a class than its setting says, in two processes, by wakes and without', async () => {
+it('never runs more lanes of a class than configured, in two processes, with and without wakes', async () => {
   const { openProcess, wake } = await openRedisForTest();
   const lanes = classes.flatMap((name) => lanesOf(name, 30));
   const worked = new Set<string>();
@@ -122,7 +122,7 @@ it('never works more lanes of a class than its setting says, in two processes, b
     for (const name of classes) expect(most.get(name) ?? 0).toBeLessThanOrEqual(concurrency[name]);
 });
 
-it('takes wakes of a class from its first lane on, and of no class that the configuration does not have', async () => {
+it("takes wakes of a class from its first lane on, and rejects a class that isn't configured", async () => {
   const { openProcess, wake } = await openRedisForTest();
   const worked = Promise.withResolvers<string>();
   const { workers } = await openProcess(async (laneKey) => worked.resolve(laneKey));
@@ -133,7 +133,7 @@ it('takes wakes of a class from its first lane on, and of no class that the conf
   expect(workers.drive('nonsense', 'nonsense/0')).toBe(false);
 });
 
-it('keeps a lane that finds no slot for the next free one, once, and tells every worker when its patience is over', async () => {
+it('keeps a lane without a slot for the next free one, once, and wakes all processes when its wait is over', async () => {
   const { openProcess } = await openRedisForTest();
   const held = { 'main/0': Promise.withResolvers<void>(), 'main/1': Promise.withResolvers<void>() };
   const seen: string[] = [];

@@ -9,7 +9,7 @@ import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-it('brings a lane that nobody has worked on for 10 s to the first slot that is free, without any wake', async () => {
+it('gives a lane that has waited for 10 s the first free slot, without any wake', async () => {
   const { store } = await aStore();
   const worker = aWorker(store);
   const { key } = aLane('c');

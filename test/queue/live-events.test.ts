@@ -63,7 +63,7 @@ const told: readonly LiveEvent[] = [
   draft,
 ];
 
-it('are heard by the others in their order, and not by the one that tells them', async () => {
+it('delivers events to the other processes in order, and not to their publisher', async () => {
   const [one, other] = await Promise.all([aProcess('one'), aProcess('other')]);
   await untilHearing(one, other);
   for (const event of told) one.live.publish(event);
@@ -71,7 +71,7 @@ it('are heard by the others in their order, and not by the one that tells them',
   expect(one.heard).toEqual([]);
 });
 
-it('are told once in one turn, however often they are published', async () => {
+it('sends an event once per turn of the event loop, however often it is published', async () => {
   const [one, other] = await Promise.all([aProcess('one'), aProcess('other')]);
   await untilHearing(one, other);
   const changed = { kind: 'timeline', laneKey: 'lane', event: { kind: 'changed' } } as const;
@@ -81,7 +81,7 @@ it('are told once in one turn, however often they are published', async () => {
   expect(other.heard).toEqual([changed, { kind: 'cancel', runId: 'last' }]);
 });
 
-it('that somebody forged are dropped', async () => {
+it('drops forged events', async () => {
   const [one, other] = await Promise.all([aProcess('one'), aProcess('other')]);
   await untilHearing(one, other);
   const forged = [
@@ -96,7 +96,7 @@ it('that somebody forged are dropped', async () => {
   await vi.waitFor(() => expect(other.heard).toEqual([{ kind: 'freed' }]), patient);
 });
 
-it('are heard again when Redis was gone and is back', async () => {
+it('delivers events again once Redis is back', async () => {
   const [one, other] = await Promise.all([aProcess('one'), aProcess('other')]);
   await untilHearing(one, other);
   process.kill(server.pid() ?? 0, 'SIGKILL');

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createSlots } from '../../src/queue/slots.ts';
 
-it('never has more lanes at work than slots, and serves whoever waits in order of arrival', async () => {
+it('never has more busy lanes than slots, and serves waiting ones in order of arrival', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
@@ -43,7 +43,7 @@ it('never has more lanes at work than slots, and serves whoever waits in order o
   );
 });
 
-it('waits no longer than it was told to, and keeps the place of nobody who has gone', async () => {
+it('waits no longer than told, and keeps no place for a caller that has given up', async () => {
   const slots = createSlots(1);
   await slots.take();
   expect(await slots.takeWithin(1)).toBe(false);

@@ -52,14 +52,14 @@ async function anHourLater(
   return { store, time, alarms, woken, told, worked };
 }
 
-it('wakes what waited while no process was there, and raises no alarm for it', async () => {
+it('wakes what waited while no process ran, and raises no alarm for it', async () => {
   const { alarms, woken } = await anHourLater();
   await vi.waitUntil(() => woken.length > 2);
   expect(woken[0]).toBe(aLane('c').key);
   expect(alarms).toEqual([]);
 });
 
-it('resumes what was given up under a clock that was set back while no process was there', async () => {
+it('resumes a paused run although the clock was set back while no process ran', async () => {
   const { woken } = await anHourLater(undefined, undefined, async (store, dataDir) => {
     await store.write(releaseFailedRun, { ...(await aWorker(store).claimRun(aLane('c').key)), pauseMs: 0 });
     const db = new BetterSqlite3(join(dataDir, 'parley.db'));
@@ -69,7 +69,7 @@ it('resumes what was given up under a clock that was set back while no process w
   await vi.waitUntil(() => woken.includes(aLane('c').key), { timeout: patienceMs });
 });
 
-it('leaves a run alone that this process works on, although its lease is over', async () => {
+it('skips a run that this process works on even if its lease has expired', async () => {
   const { store, woken, worked } = await anHourLater();
   const [{ key }, { key: other }] = [aLane('c'), aLane('d')];
   worked.add(key);
@@ -85,7 +85,7 @@ it('leaves a run alone that this process works on, although its lease is over', 
   await vi.waitUntil(() => woken.slice(seen).includes(key), { timeout: patienceMs });
 });
 
-it('does every part of a sweep whatever the others throw, and says so once', async () => {
+it('runs every part of a sweep whatever the others throw, and logs each failure once', async () => {
   let told = 0;
   const broken = () => Promise.reject(new Error('broken'));
   const { alarms, woken } = await anHourLater(undefined, () => ({
@@ -102,7 +102,7 @@ it('does every part of a sweep whatever the others throw, and says so once', asy
   expect(alarms).toEqual(parts.map((part) => ({ part, error })));
 });
 
-it('raises one alarm for a lane that nobody works on for 10 s', async () => {
+it('raises one alarm for a lane that nobody has worked on for 10 s', async () => {
   const { store, time, alarms, woken, told } = await anHourLater();
   await vi.waitUntil(() => woken.length > 0);
   time.aheadMs += 10_001;
@@ -118,7 +118,7 @@ it('raises one alarm for a lane that nobody works on for 10 s', async () => {
   expect(told).toEqual([`${key} waits true`, `${key} goes on`]);
 });
 
-it('raises the alarms of all lanes, also of one with a damaged row', async () => {
+it('raises the alarms of all lanes, even of one with a damaged row', async () => {
   const { time, woken, told } = await anHourLater(undefined, undefined, async (store, dataDir) => {
     const db = new BetterSqlite3(join(dataDir, 'parley.db'));
     db.exec(`update inbox set content = '{'`);
@@ -132,7 +132,7 @@ it('raises the alarms of all lanes, also of one with a damaged row', async () =>
   expect(told.toSorted()).toEqual(lanes.map((key) => `${key} waits true`));
 });
 
-it('raises no alarm for a lane whose head waits for its files', async () => {
+it('raises no alarm for a lane whose first item waits for its files', async () => {
   const { store, time, alarms, woken } = await anHourLater();
   const conversation = 'files';
   const content = { text: 'see', prompt: 'see', sender: { id: 'ann', name: 'ann' }, sentAt: 1 };
@@ -150,7 +150,7 @@ it('raises no alarm for a lane whose head waits for its files', async () => {
   expect(alarms).toEqual([{ laneKey: aLane('c').key, waitedMs: expect.any(Number) }]);
 });
 
-it('raises no alarm for a lane that was worked on between two looks', async () => {
+it('raises no alarm for a lane that was worked on between two sweeps', async () => {
   const looks: (() => void)[] = [];
   const { store, time, alarms } = await anHourLater((_, signal) => {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -175,7 +175,7 @@ it('raises no alarm for a lane that was worked on between two looks', async () =
   expect(alarms).toHaveLength(1);
 });
 
-it('ends the alarms of other processes whose lanes move again, and no other', async () => {
+it('ends alarms of other processes whose lanes move again, and no others', async () => {
   const { key } = aLane('c');
   const { told, woken } = await anHourLater(undefined, () => ({
     openAlarms: async () => [key, 'moves again'],
@@ -184,7 +184,7 @@ it('ends the alarms of other processes whose lanes move again, and no other', as
   expect(told).toEqual(['moves again goes on']);
 });
 
-it('goes on behind a page on which something fails, and begins anew when a page can’t be read', async () => {
+it('continues after a page on which something fails, and restarts when a page can’t be read', async () => {
   const places = ['first', 'second'].map(
     (laneKey): SweepPlace => ({ item: { dueAt: 1, laneKey }, lane: 'end', conversation: 'end', run: 'end' }),
   );

@@ -53,25 +53,29 @@ async function told({
 }
 
 it.each<readonly [string, Case, 'reaction' | 'text' | undefined]>([
-  ['a reaction where the network has them', {}, 'reaction'],
-  ['a line where it has none', { channel: { canReact: false } }, 'text'],
+  ['a reaction if the network has reactions', {}, 'reaction'],
+  ['a line if the network has none', { channel: { canReact: false } }, 'text'],
   [
     'nothing in a group without reactions',
     { channel: { canReact: false }, item: { chatKind: 'group' } },
     undefined,
   ],
-  ['a line where that is wanted', { settings: { kind: 'line' } }, 'text'],
-  ['a reaction in a group even so', { settings: { kind: 'line' }, item: { chatKind: 'group' } }, 'reaction'],
-  ['nothing where that is wanted', { settings: { kind: 'off' } }, undefined],
+  ['a line if configured', { settings: { kind: 'line' } }, 'text'],
+  [
+    'a reaction in a group even if a line is configured',
+    { settings: { kind: 'line' }, item: { chatKind: 'group' } },
+    'reaction',
+  ],
+  ['nothing if configured', { settings: { kind: 'off' } }, undefined],
   ['nothing on a channel that is switched off', { settings: { channels: { test: 'off' } } }, undefined],
-  ['a line on a channel that wants one', { settings: { kind: 'off', channels: { test: 'line' } } }, 'text'],
-  ['nothing where the page shows what waits', { channel: { isSessionBound: true } }, undefined],
-  ['nothing about what is no message of its own', { item: { messageId: undefined } }, undefined],
-])('tells a sender %s', async (_, given, kind) => {
+  ['a line on a channel configured so', { settings: { kind: 'off', channels: { test: 'line' } } }, 'text'],
+  ['nothing if the page shows waiting messages', { channel: { isSessionBound: true } }, undefined],
+  ['nothing for an item without a message of its own', { item: { messageId: undefined } }, undefined],
+])('sends a waiting sender %s', async (_, given, kind) => {
   expect((await told(given))?.kind).toBe(kind);
 });
 
-it('says in words that nobody can answer while no worker runs, also on a page, and in a group', async () => {
+it('says in words that no worker runs, even on a page and in a group', async () => {
   const unworked = { kind: 'text', text: { text: 'No worker is running.', spans: [] } };
   expect(await told({ hasWorker: false })).toEqual(unworked);
   expect(await told({ hasWorker: false, channel: { isSessionBound: true } })).toEqual(unworked);
@@ -79,7 +83,7 @@ it('says in words that nobody can answer while no worker runs, also on a page, a
   expect(await told({ hasWorker: false, item: { messageId: undefined } })).toBeUndefined();
 });
 
-it('tells all others when the row of one message is damaged, and is done with that one too', async () => {
+it('notifies all other senders when the row of one message is damaged, and skips that one later', async () => {
   const { store, dataDir } = await aStore();
   const worker = aWorker(store);
   for (const name of ['before', 'damaged', 'after'])

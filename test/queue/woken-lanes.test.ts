@@ -43,7 +43,7 @@ const scene = fc.record({
 });
 
 describeEachDatabase('lanes that are woken through Redis', (open, beside) => {
-  it('come to rest with every message in one outcome, told once at most and in order', async () => {
+  it('ends every message in one outcome, in order and read at most once, when wakes come through Redis', async () => {
     const redis = await startOwnRedis((end) => onTestFinished(end));
     const keys = redisKeys(unique('woken'));
     const think = () => pause(Math.random() * 4);

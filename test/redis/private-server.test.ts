@@ -78,7 +78,7 @@ function isAlive(pid: number): boolean {
 const patiently = { timeout: patienceMs, interval: 5 };
 
 describe('the private Redis server', () => {
-  it('answers on a unix socket that only its user can open, and on no port', async () => {
+  it('answers on a Unix socket that only its user can open, and on no port', async () => {
     const server = await start();
     expect(await sendInline(server.socketPath, 'PING', patienceMs)).toBe('+PONG\r\n');
     expect(await sendInline(server.socketPath, 'CONFIG GET port', patienceMs)).toContain('\r\n0\r\n');
@@ -97,7 +97,7 @@ describe('the private Redis server', () => {
     expect(readdirSync(join(folder, 'redis'))).toEqual(['owner.lock']);
   });
 
-  it('comes back on the same socket after it was killed, and clients with it', async () => {
+  it('restarts a killed server on the same socket, and clients reconnect', async () => {
     const server = await start();
     const redis = open(server.socketPath);
     await redis.ready(AbortSignal.timeout(patienceMs));
@@ -110,7 +110,7 @@ describe('the private Redis server', () => {
     expect(events()).toEqual(expect.arrayContaining(['redis.died', 'redis.restarted']));
   });
 
-  it('comes back again and again', async () => {
+  it('restarts the server any number of times', async () => {
     const server = await start();
     for (let round = 0; round < 4; round++) {
       const pid = server.pid() ?? 0;
@@ -123,7 +123,7 @@ describe('the private Redis server', () => {
     expect((await askServer(server.socketPath, patienceMs)).pid).toBe(server.pid());
   });
 
-  it('comes back with a folder of its own after that was deleted under it, and clients with it', async () => {
+  it('restarts the server in a new folder after the folder was deleted, and clients reconnect', async () => {
     const server = await start();
     const redis = openRedis({ kind: 'socket', path: server.socketPath }, log);
     cleanups.push(() => redis.close());
@@ -137,7 +137,7 @@ describe('the private Redis server', () => {
     await expect(askServer(server.socketPath, 500)).rejects.toThrow();
   });
 
-  it('is gone after stop, also when stop is called twice or right after its death', async () => {
+  it('ends the server on stop, even if stop is called twice or just after a crash', async () => {
     const server = await start();
     const pid = server.pid() ?? 0;
     process.kill(pid, 'SIGKILL');
@@ -149,7 +149,7 @@ describe('the private Redis server', () => {
     expect(isAlive(nextPid)).toBe(false);
   });
 
-  it('ends the orphan of a killed Parley and starts one of its own', async () => {
+  it('ends the orphaned server of a killed Parley and starts its own', async () => {
     mkdirSync(join(folder, 'redis'));
     const socketPath = join(folder, 'redis', 'redis.sock');
     const orphan = spawn('redis-server', ['--port', '0', '--unixsocket', socketPath, '--save', ''], {
@@ -165,7 +165,7 @@ describe('the private Redis server', () => {
     expect(await sendInline(server.socketPath, 'PING', patienceMs)).toBe('+PONG\r\n');
   });
 
-  it('starts over the socket file that a power cut left', async () => {
+  it('replaces the socket file that a power cut left', async () => {
     mkdirSync(join(folder, 'redis'));
     writeFileSync(join(folder, 'redis', 'redis.sock'), '');
     const server = await start();
@@ -179,7 +179,7 @@ describe('the private Redis server', () => {
     expect(server.socketPath.startsWith(dataDir)).toBe(true);
   });
 
-  it('says how to install the server when it is missing', async () => {
+  it('says how to install a missing server', async () => {
     const starting = startPrivateServer({
       dataDir: folder,
       log,
@@ -192,7 +192,7 @@ describe('the private Redis server', () => {
     });
   });
 
-  it('tells why a server does not come up', async () => {
+  it("says why a server doesn't start", async () => {
     const starting = startPrivateServer({ dataDir: folder, log, clock: systemClock, command: 'false' });
     await expect(starting).rejects.toMatchObject({
       code: 'redis_unavailable',
@@ -210,7 +210,7 @@ describe('another process on the same folder', () => {
     return { child, redisPid: Number(String(line)) };
   }
 
-  it('shares the server of the first, and leaves it alone when it stops', async () => {
+  it('shares the server of another process and leaves it running when it stops', async () => {
     const { child, redisPid } = await spawnOther();
     const server = await start();
     expect(server.pid()).toBeUndefined();
@@ -220,7 +220,7 @@ describe('another process on the same folder', () => {
     expect(child.exitCode).toBeNull();
   });
 
-  it('is waited for no longer than a server takes to start, and then again later', async () => {
+  it('waits for another process no longer than a server takes to start, and retries later', async () => {
     mkdirSync(join(folder, 'redis'));
     const place = tryLockFile(join(folder, 'redis/owner.lock'));
     cleanups.push(() => place?.release());
@@ -235,7 +235,7 @@ describe('another process on the same folder', () => {
     });
   });
 
-  it('takes over when the first is killed, at the same path and for the same clients', async () => {
+  it('takes over a killed process’s server at the same path and for the same clients', async () => {
     const { child, redisPid } = await spawnOther();
     const server = await start();
     const redis = open(server.socketPath);
@@ -248,7 +248,7 @@ describe('another process on the same folder', () => {
     expect(server.pid()).not.toBe(redisPid);
   });
 
-  it('leaves no server behind when it is killed, and its folder can be used at once', async () => {
+  it('ends the server of a killed process, whose folder can be used at once', async () => {
     const { child, redisPid } = await spawnOther();
     const end = once(child, 'exit');
     child.kill('SIGKILL');
@@ -260,11 +260,11 @@ describe('another process on the same folder', () => {
 });
 
 describe('the path of the socket', () => {
-  it('lies in the data folder while it fits into 107 bytes', () => {
+  it('puts the socket into the data folder if its path fits into 107 bytes', () => {
     expect(chooseSocketPath(folder)).toBe(join(folder, 'redis.sock'));
   });
 
-  it('moves to a folder of its own under the temporary one when it is too long', async () => {
+  it('puts the socket into a private temporary folder if its path is too long', async () => {
     const dataDir = join(folder, 'ö'.repeat(60));
     mkdirSync(dataDir);
     const path = chooseSocketPath(dataDir, folder);
@@ -279,7 +279,7 @@ describe('the path of the socket', () => {
     expect(await sendInline(server.socketPath, 'PING', patienceMs)).toBe('+PONG\r\n');
   });
 
-  it('is refused where someone planted something else', () => {
+  it('refuses a socket folder where someone else has planted a file', () => {
     const dataDir = join(folder, 'x'.repeat(120));
     const path = chooseSocketPath(dataDir, folder);
     rmSync(join(path, '..'), { recursive: true, force: true, maxRetries: 5 });
@@ -288,15 +288,15 @@ describe('the path of the socket', () => {
   });
 });
 
-describe('the connections', () => {
-  it('fail a wake at once while Redis is away, instead of keeping it in memory', async () => {
+describe('connections to Redis', () => {
+  it('fails a wake at once while Redis is away instead of buffering it', async () => {
     const redis = open(join(folder, 'nobody.sock'));
     await expect(redis.producer.set('a', 'b')).rejects.toThrow();
     await vi.waitFor(() => expect(events()).toContain('redis.disconnected'), patiently);
     await expect(redis.ready(AbortSignal.timeout(50))).rejects.toThrow();
   });
 
-  it('say once that Redis is away and once that it is back', async () => {
+  it('logs once that Redis is away and once that it is back', async () => {
     const path = join(folder, 'redis', 'redis.sock');
     const redis = open(path);
     await vi.waitFor(() => expect(redis.producer.status).toBe('reconnecting'), patiently);
@@ -306,7 +306,7 @@ describe('the connections', () => {
     expect(events().filter((event) => event === 'redis.reconnected')).toHaveLength(2);
   });
 
-  it('take an address with its password, and keep it out of the log', async () => {
+  it('uses an address with its password, and keeps it out of the log', async () => {
     const redis = openRedis(
       { kind: 'address', url: new Secret('redis://:canary-password@127.0.0.1:1') },
       log,

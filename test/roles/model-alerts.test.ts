@@ -36,7 +36,7 @@ async function anOwner() {
   return { store, dataDir, open: () => store.read(readOpenNotices, { limit: 10 }) };
 }
 
-it('tells the owner once that a provider rejects its key, or one model to it, and that it answers again', async () => {
+it('tells the owner once that a provider refuses its key or a model, and that it answers again', async () => {
   const [server, { store, dataDir, open }] = await Promise.all([
     startAnthropicServer({ keys: ['sk-ant-0000001'] }),
     anOwner(),
@@ -112,7 +112,7 @@ it('tells the owner once that a provider rejects its key, or one model to it, an
   await until(async () => (await open()).length === 1, { what: 'the end of the notice of the model' });
 });
 
-it('raises no alert about a key when a provider refuses what a person wrote', async () => {
+it('raises no alert about a key if a provider refuses what a person wrote', async () => {
   const { store, dataDir, open } = await anOwner();
   const config = loadConfig(readEnvironment({}), dataDir);
   const { observer, noteKey } = createKeyAlerts({ store, config, log: silentLog });
@@ -133,7 +133,7 @@ it('raises no alert about a key when a provider refuses what a person wrote', as
   expect((await open()).map(({ subject }) => subject)).toEqual(['last']);
 });
 
-it('tells the owner which of several keys is refused, and whether for itself, its account or an allowance', async () => {
+it('tells the owner which of several keys is refused, and whether key, account or allowance is the cause', async () => {
   const [longKey, shortKey, spentKey] = ['sk-house-000000000000-9f3c', 'short', 'sk-house-111111111111-77aa'];
   const answers: Record<string, readonly [status: number, body: unknown]> = {
     [longKey]: [402, { error: { message: 'No credits left on this account', code: 402 } }],
@@ -214,7 +214,7 @@ async function aKeyServer(answers: Readonly<Record<string, readonly [status: num
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-it('tells the owner once that a model is asked without tools, unless they have said so', async () => {
+it('tells the owner once that a model is asked without tools, unless configured so', async () => {
   const [server, { store, dataDir, open }] = await Promise.all([startOpenAiServer({ keys: [] }), anOwner()]);
   onTestFinished(server.close);
   server.script((body) =>
@@ -243,7 +243,7 @@ it('tells the owner once that a model is asked without tools, unless they have s
   expect(alertText(textsFor('en'), notice)).toMatch(/^house\/gemma3:4b doesn’t support tools, so I answer/);
 });
 
-it('tells the owner once which window a server has named, and keeps to it', async () => {
+it('tells the owner once which window a server has named, and uses it from then on', async () => {
   const [server, { store, dataDir, open }] = await Promise.all([
     startOpenAiServer({ keys: ['none'] }),
     anOwner(),
@@ -276,7 +276,7 @@ it('tells the owner once which window a server has named, and keeps to it', asyn
   expect(alertText(textsFor('en'), notice)).toMatch(/^house\/small says .* 8192 tokens.*"window": 8192/);
 });
 
-it('tells the owner once a day of a cache miss that nothing explains, and logs every miss', async () => {
+it('tells the owner once a day about an unexplained cache miss, and logs every miss', async () => {
   const [server, { store, open }] = await Promise.all([startAnthropicServer(), anOwner()]);
   onTestFinished(server.close);
   const lines: unknown[] = [];

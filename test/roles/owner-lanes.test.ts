@@ -49,7 +49,7 @@ async function aPage() {
   return { store, timelines, effects, lanes, queue, closers, count };
 }
 
-it('waits until a lane stands otherwise, and reads nothing meanwhile', async () => {
+it('waits until a lane changes, and reads nothing meanwhile', async () => {
   const { timelines, lanes, closers, count } = await aPage();
   const { version } = await lanes.list({ waitMs: 0 }, never);
   expect(count.reads).toBe(1);
@@ -68,7 +68,7 @@ it('waits until a lane stands otherwise, and reads nothing meanwhile', async () 
   expect((await cut).version).toBe(last);
 });
 
-it('changes anything that waits in a conversation as the owner, and tells who sees it', async () => {
+it('changes any waiting item as the owner, and notifies the page’s viewers', async () => {
   const { store, timelines, effects, lanes, queue } = await aPage();
   const { laneKey, begin, say } = aConversation(store, {
     chatKind: 'group',

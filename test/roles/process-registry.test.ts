@@ -48,7 +48,7 @@ async function aFolder() {
   return { store, enter, boots, removed };
 }
 
-it('are buried when they have died, and left alone while they live', async () => {
+it('reaps dead processes and leaves live ones alone', async () => {
   const { store, enter, boots, removed } = await aFolder();
   const [one, other, doomed] = [await enter('worker'), await enter('worker'), await enter('worker')];
   const claim = (account: string, { holder }: { readonly holder: string }) =>
@@ -65,7 +65,7 @@ it('are buried when they have died, and left alone while they live', async () =>
   expect(await one.processes.reapDead()).toBe(false);
 });
 
-it('need not be buried when they leave', async () => {
+it('has nothing to reap after a process has unregistered', async () => {
   const { enter, boots, removed } = await aFolder();
   const [one, other] = [await enter('worker'), await enter('worker')];
   await one.processes.unregister();
@@ -77,7 +77,7 @@ it('need not be buried when they leave', async () => {
 it.each([
   { begun: false, becomes: 'part', tells: 'sends what had not begun' },
   { begun: true, becomes: 'empty', tells: 'sends nothing that had begun' },
-])('are read for what they were sending: the next one $tells', async ({ begun, becomes }) => {
+])('reads the journal of a dead process: the next one $tells', async ({ begun, becomes }) => {
   const { store, enter } = await aFolder();
   const [doomed, next] = [await enter('worker'), await enter('worker')];
   const conversation = unique('c');
@@ -93,7 +93,7 @@ it.each([
 });
 
 it.each(['worker', 'all'] as const)(
-  'leave the previews that they had shown to the next one: %s',
+  'adopts the shown previews of a dead process in a process of the role %s',
   async (role) => {
     const { store, enter } = await aFolder();
     const doomed = await enter('worker');
@@ -117,7 +117,7 @@ it.each(['worker', 'all'] as const)(
   },
 );
 
-it('are all dead for a process that has the folder alone', async () => {
+it('reaps all other processes when one has the folder alone', async () => {
   const { enter, boots, removed } = await aFolder();
   const [one, other] = [await enter('worker'), await enter('worker')];
   const { holder } = await enter('all');

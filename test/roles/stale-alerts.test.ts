@@ -54,7 +54,7 @@ const kept: readonly AlertName[] = [
   { kind: 'context-full', subject: 'main' },
 ];
 
-it('ends the alerts whose subject the settings have taken away, and no others', async () => {
+it('ends the alerts whose subject was removed from the settings, and no others', async () => {
   const { store, dataDir } = await aStore();
   writeFileSync(join(dataDir, 'parley.config.json'), JSON.stringify(settings));
   const config = loadConfig(readEnvironment(variables), dataDir);

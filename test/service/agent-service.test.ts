@@ -56,7 +56,7 @@ describe('the agent service', () => {
     return { service, lane, listeners, tell, waits, streams };
   };
 
-  it('hears that a run has ended, and looks seldom beside that', async () => {
+  it('learns by event that a run has ended, and polls rarely', async () => {
     const { service, lane, listeners, tell, waits } = aService();
     const { runId } = await service.send({ message: 'hello' });
     const signal = new AbortController().signal;
@@ -93,7 +93,7 @@ describe('the agent service', () => {
     tell();
   };
 
-  it('tells a run as it goes, with one end that holds the answer', async () => {
+  it('streams a run as it happens, with one end that holds the answer', async () => {
     const parts = aService();
     const { service, lane } = parts;
     const signal = new AbortController().signal;
@@ -128,7 +128,7 @@ describe('the agent service', () => {
     ]);
   });
 
-  it('tells who waits how a run has ended, with a code of its own when its time was over', async () => {
+  it('reports how a run has ended, with a code of its own for a timeout', async () => {
     const parts = aService();
     const { service, lane } = parts;
     const ask = async (message: string) => (await service.send({ message })).runId;
@@ -169,7 +169,7 @@ describe('the agent service', () => {
     expect(await told).toEqual([{ type: 'response', message: '', done: true }]);
   });
 
-  it('steers the run that works, and cancels it, once', async () => {
+  it('steers the active run and cancels it once', async () => {
     const parts = aService();
     const { service, lane } = parts;
     await service.send({ message: 'hello' });
@@ -192,7 +192,7 @@ describe('the agent service', () => {
     expect(await service.isSessionBusy(lane.key)).toBe(false);
   });
 
-  it('cancels a run by its id: its message while it waits, then the run, and nothing once that has ended', async () => {
+  it('cancels a run by its id: while it waits, while it runs, and not after its end', async () => {
     const parts = aService();
     const { service } = parts;
     const ask = async (message: string) => (await service.send({ message })).runId;
@@ -218,7 +218,7 @@ describe('the agent service', () => {
     expect(await service.cancelRun('nonsense')).toBeUndefined();
   });
 
-  it('summarises a session that is not busy, and says when it is done', async () => {
+  it('summarizes an idle session and says when it is done', async () => {
     const parts = aService();
     const { service, lane } = parts;
     const { signal } = new AbortController();
@@ -237,7 +237,7 @@ describe('the agent service', () => {
     expect(inbox.map(({ outcome }) => outcome)).toEqual(['answered', 'answered']);
   });
 
-  it('tells how far a summary is', async () => {
+  it('reports the progress of a summary', async () => {
     const parts = aService();
     const { service, lane } = parts;
     for (const message of ['one', 'two']) {
@@ -254,13 +254,13 @@ describe('the agent service', () => {
     expect(events.flatMap(({ progress }) => progress ?? [])).toEqual(expect.arrayContaining([0, 1]));
   });
 
-  it('tells a fault as the one event that is done', async () => {
+  it('reports a fault as the last event', async () => {
     const { service } = aService();
     const told = await allOf(service.run({ message: 'x', session: 'nowhere' }, new AbortController().signal));
     expect(told).toEqual([{ type: 'error', error: 'There is no session nowhere.', done: true }]);
   });
 
-  it('refuses an agent beside a session, which has one', async () => {
+  it('refuses a request that names both an agent and a session', async () => {
     const { service, lane } = aService();
     const sent = service.send({ message: 'hello', session: lane.key, agent: 'other' });
     await expect(sent).rejects.toThrow('Name an agent or a session, not both');

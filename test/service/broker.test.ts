@@ -10,7 +10,7 @@ import { noEffects } from '../../src/store/base/effects.ts';
 import { createSteppedClock } from '../support/stepped-clock.ts';
 
 describe('the broker', () => {
-  it('keeps the order, and counts exactly what did not fit', async () => {
+  it("keeps the order and counts exactly the events that didn't fit", async () => {
     // In each round, the first number of events is published, then the consumer reads the second number.
     const rounds = fc.array(fc.tuple(fc.nat(9), fc.nat(9)), { maxLength: 30 });
     await fc.assert(
@@ -38,7 +38,7 @@ describe('the broker', () => {
     );
   });
 
-  it('holds 64 events for each subscriber, and none for who has gone', async () => {
+  it('holds 64 events for each subscriber, and none for one that has gone', async () => {
     const broker = createBroker<number>();
     const stream = broker.subscribe('a', new AbortController().signal);
     for (let count = 0; count < 70; count += 1) broker.publish('a', count);
@@ -52,7 +52,7 @@ describe('the broker', () => {
 describe('streams between processes', () => {
   const event: AgentStreamEvent = { stream: 'assistant', runId: 'r', delta: 'a' };
 
-  it('tell the end of a run whose process has died, once', async () => {
+  it('streams the end of a run whose process has died, once', async () => {
     const clock = createSteppedClock();
     const streams = createAgentStreams({ clock, live: { publish: () => undefined } });
     const motion = createEffectDispatcher(noProbe);
@@ -71,7 +71,7 @@ describe('streams between processes', () => {
     await clock.advance(60_000);
   });
 
-  it('carry each event to those who follow the session, equal ones too, and nothing else', async () => {
+  it('carries each event to the followers of its session, equal events too, and nothing else', async () => {
     const clock = createSteppedClock();
     const sent: LiveEvent[] = [];
     const processes: AgentStreams[] = [0, 1].map((index) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findAgent } from '../../src/service/find-agent.ts';
 
-describe('the agent of a name', () => {
+describe('the agent with a given name', () => {
   const agents = [{ id: 'clerk' }, { id: 'main' }];
 
   it.each([
@@ -11,7 +11,7 @@ describe('the agent of a name', () => {
     ['main', 'main'],
     ['coder', 'clerk'],
     ['nobody', undefined],
-  ])('%s is %s', (name, id) => {
+  ])('resolves the name %s to %s', (name, id) => {
     expect(findAgent(agents, name, 'clerk')?.id).toBe(id);
   });
 });

@@ -40,7 +40,7 @@ async function shownOf(...answers: readonly (readonly ModelEvent[])[]) {
   return { texts, finals };
 }
 
-it('begins its text anew with each answer of the model', async () => {
+it('starts the shown text from scratch with each answer of the model', async () => {
   const looks = [...writes('Let me ', 'look.'), ...callsTools({ id: '1', name: 'look' })];
   const { texts, finals } = await shownOf(looks, [...writes('Found', ' it.'), completes('end_turn')]);
   const isBeginning = (text: string) => 'Let me look.'.startsWith(text) || 'Found it.'.startsWith(text);
@@ -49,7 +49,7 @@ it('begins its text anew with each answer of the model', async () => {
   expect(finals).toEqual(['Found it.']);
 });
 
-it('never shows a word of silence, wherever it is cut', async () => {
+it('never shows a silence token, wherever it is cut', async () => {
   const silence = 'NO_REPLY';
   for (let cut = 1; cut < silence.length; cut += 1) {
     const pieces = writes(silence.slice(0, cut), silence.slice(cut));

@@ -11,7 +11,7 @@ const isResetDue = ({ lastActivityAt, ...moment }: Moment & { readonly lastActiv
 const due = (policy: Moment['policy'], last: string, now: string, timeZone = 'Europe/Berlin') =>
   isResetDue({ policy, lastActivityAt: at(last), now: at(now), timeZone });
 
-describe('reset policy', () => {
+describe('the reset policy', () => {
   it('never resets without a policy', () => {
     expect(due({}, '2020-01-01T00:00:00Z', '2030-01-01T00:00:00Z')).toBe(false);
   });
@@ -37,7 +37,7 @@ describe('reset policy', () => {
     expect(due({ ...idle, ...daily(4) }, '2026-01-10T10:00:00Z', '2026-01-10T10:30:00Z')).toBe(true);
   });
 
-  it('does not reset when the clock went backwards', () => {
+  it("doesn't reset when the clock was set back", () => {
     expect(due(daily(4), '2026-01-12T10:00:00Z', '2026-01-10T10:00:00Z')).toBe(false);
   });
 
@@ -70,7 +70,7 @@ describe('reset policy', () => {
     );
   });
 
-  it('takes the policy of the channel before that of the type', () => {
+  it('prefers the policy of the channel to that of the chat type', () => {
     const settings: ResetSettings = {
       dm: {},
       group: daily(2),

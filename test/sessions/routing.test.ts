@@ -36,18 +36,18 @@ describe('routing', () => {
     ['of-account', anEvent()],
     ['of-channel', { ...anEvent(), route: { ...anEvent().route, account: accountId('78') } }],
     ['main', { ...anEvent(), route: { ...anEvent().route, channel: channelId('other') } }],
-  ])('picks %s, in whatever order the bindings stand', (agent, event) => {
+  ])('picks the agent %s in whatever order the bindings are listed', (agent, event) => {
     expect(agentFor(event, bindings, general)).toBe(agent);
     expect(agentFor(event, bindings.toReversed(), general)).toBe(agent);
   });
 
-  it('does not bind a group to the agent of a person who writes in it', () => {
+  it("doesn't bind a group to the agent of a person who writes in it", () => {
     expect(agentFor(anEvent({ kind: 'group', in: '-300', from: '12' }), bindings, general)).toBe(
       'of-account',
     );
   });
 
-  it('prefers the binding that names the account between equals, then the first', () => {
+  it('prefers the binding that names the account among equal ones, then the first', () => {
     const peer = peerId('12');
     const equals: Binding[] = [
       { agent: agentId('first'), channel, peer },
@@ -58,7 +58,7 @@ describe('routing', () => {
     expect(agentFor(anEvent({ from: '12' }), equals.slice(0, 2), general)).toBe('first');
   });
 
-  it('knows an account by its name in the configuration as well as by its id', () => {
+  it('matches an account by its configured name as well as by its id', () => {
     const named: Binding[] = [
       { agent: agentId('of-work'), channel, account: 'work' },
       { agent: agentId('of-id'), channel, account },
@@ -69,7 +69,7 @@ describe('routing', () => {
     expect(agentFor({ ...anEvent(), route: elsewhere }, named, general)).toBe('main');
   });
 
-  it('agrees with a reference that narrows the bindings down rank by rank', () => {
+  it('matches a reference that narrows the bindings down rank by rank', () => {
     const few = fc.constantFrom('1', '2', '3');
     const maybe = fc.option(few, { nil: undefined });
     const bindingOf = fc.record({

@@ -40,13 +40,13 @@ function settings(changes: Partial<SessionKeySettings> = {}): SessionKeySettings
   };
 }
 
-describe('session key of an event', () => {
+describe('the session key of an event', () => {
   it.each([
     ['per-account-channel-peer', 'main:77:net:dm:12'],
     ['per-channel-peer', 'main:*:net:dm:12'],
     ['per-peer', 'main:*:*:dm:12'],
     ['main', 'main:*:*:dm:*'],
-  ] as const)('under %s is %s', (dmScope, key) => {
+  ] as const)('derives for the DM scope %s the key %s', (dmScope, key) => {
     expect(sessionKeyOf(anEvent(), settings({ dmScope }))).toBe(key);
   });
 
@@ -66,7 +66,7 @@ describe('session key of an event', () => {
     expect(sessionKeyOf(anEvent({ thread: '5' }), settings())).toBe('main:77:net:dm:12:thread:5');
   });
 
-  it('gives linked accounts of one person one conversation, and nobody else', () => {
+  it('gives the linked accounts of one person one conversation, and nobody else', () => {
     const identityLinks = identityLinksFrom({ alice: ['net:12', 'web:owner'] });
     const key = (place: Partial<Place>) => sessionKeyOf(anEvent(place), settings({ identityLinks }));
     expect(key({ user: '12' })).toBe('main:*:*:dm:alice');
@@ -75,7 +75,7 @@ describe('session key of an event', () => {
     expect(key({ kind: 'group', conversation: '12', user: '12' })).toBe('main:77:net:group:12');
   });
 
-  it('refuses links that would make two people one', () => {
+  it('refuses identity links that would merge two people', () => {
     expect(() => identityLinksFrom({ alice: ['net:12'], bob: ['net:12'] })).toThrow(
       'net:12 is listed under "alice" and "bob"',
     );

@@ -81,8 +81,8 @@ const aGroup: GroupKeyParts = {
   group: conversationId('-100'),
 };
 
-describe('session key', () => {
-  it('is written as the specification says', () => {
+describe('the session key', () => {
+  it('writes keys as specified', () => {
     const thread = { kind: 'thread', within: aGroup, thread: threadId('5') } as const;
     const child = { kind: 'sub-agent', agent: main, depth: 1, child: 'c1' } as const;
     const childKey = formatSessionKey({ ...child, parent: formatSessionKey(thread) });
@@ -135,7 +135,7 @@ describe('session key', () => {
     expect(seen.size).toBeGreaterThan(500);
   });
 
-  it('has one spelling per conversation: whatever parses is written back unchanged', () => {
+  it('has one spelling per conversation, so that whatever parses is written back unchanged', () => {
     const keyish = fc.oneof(
       parts.map(formatSessionKey),
       fc
@@ -190,7 +190,7 @@ describe('session key', () => {
     expect(parseSessionKey(text)).toBeUndefined();
   });
 
-  it('refuses ids that no conversation has', () => {
+  it('refuses ids that no conversation can have', () => {
     expect(() => formatSessionKey({ ...aDirect, peer: peerId('') })).toThrow('an empty id');
     expect(() => formatSessionKey({ ...aDirect, agent: agentId('agent') })).toThrow('reserved');
     const parent = formatSessionKey(aDirect);
@@ -202,7 +202,7 @@ describe('session key', () => {
     );
   });
 
-  it('answers at once for a hostile key nested 10,000 deep', () => {
+  it('parses a hostile key nested 10,000 deep at once', () => {
     const hostile = `${'agent:a:sub:1:c@'.repeat(10_000)}main:77:net:dm:12`;
     expect(parseSessionKey(hostile)?.kind).toBe('sub-agent');
     expect(parseSessionKey(hostile.slice(0, -2))).toBeUndefined();

@@ -21,29 +21,29 @@ const returned = (content: string, name = 'read') => ({
 });
 const task = { role: 'user', parts: said('Count to three.').parts };
 
-describe("a sub-agent's result", () => {
+describe('the result of a sub-agent', () => {
   it.each([
     ['its last text', [task, said('one'), called('1'), returned('file'), said('two')], 'two'],
     ['the last text that says something', [task, said('one'), said(' \n')], 'one'],
     ['a text over a chosen silence', [task, said('one'), said('*NO_REPLY*')], 'one'],
     ['a text over a later tool result', [task, said('one'), called('1'), returned('file')], 'one'],
-    ['its last tool result when it wrote nothing', [task, called('1'), returned('a'), returned('b')], 'b'],
+    ['its last tool result if it wrote nothing', [task, called('1'), returned('a'), returned('b')], 'b'],
     [
-      'never the note that it has started or listed sub-agents',
+      'no note that it has started or listed sub-agents',
       [task, returned('a'), returned('{"status":"accepted"}', 'sessions_spawn'), returned('[]', 'subagents')],
       'a',
     ],
     [
-      'what its own sub-agent found, when it waited for that',
+      'what its own sub-agent found, if it waited for that one',
       [task, returned('[Sub-agent one: completed]', 'sessions_spawn')],
       '[Sub-agent one: completed]',
     ],
-    ['nothing when there is neither; the task is not its result', [task], ''],
-  ])('is %s', (_, messages, result) => {
+    ['nothing if there is neither, because the task is not a result', [task], ''],
+  ])('returns %s', (_, messages, result) => {
     expect(resultTextOf(messages)).toBe(result);
   });
 
-  it('is at most 100 KB, whole characters and clean, and says when it was cut', () => {
+  it('cuts a result at 100 KB in whole, clean characters, and says that it was cut', () => {
     const pieces = fc.array(fc.constantFrom('a', 'é', '猫', '👪', '\ud800', '\u0000'), { maxLength: 60 });
     fc.assert(
       fc.property(pieces, fc.integer({ min: 0, max: 4000 }), (parts, repeats) => {

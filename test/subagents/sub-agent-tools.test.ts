@@ -57,7 +57,7 @@ describe('the tools for sub-agents', () => {
   const textOf = (output: Awaited<ReturnType<Tool['execute']>>) => ('text' in output ? output.text : '');
   const idOf = (output: Awaited<ReturnType<Tool['execute']>>): string => JSON.parse(textOf(output)).id;
 
-  it('accept at once, attach a repeated call to the same sub-agent, and park when they wait', async () => {
+  it('accepts a sub-agent at once, attaches a repeated call to it, and parks a waiting call', async () => {
     const { worker, spawn } = await open();
     const callId = unique('call');
     const first = JSON.parse(textOf(await spawn({ label: 'one' }, callId)));
@@ -80,7 +80,7 @@ describe('the tools for sub-agents', () => {
     ['main', 'main'],
     ['coder', 'main'],
     ['task', 'task'],
-  ])('take %s for a sub-agent of the type %s', async (name, profile) => {
+  ])('spawns a sub-agent of type %s with profile %s', async (name, profile) => {
     const { spawn } = await open();
     const sessionId = idOf(await spawn({ profile: name }));
     expect(await store().read(readChildRun, { sessionId })).toMatchObject({ role: { profile } });
@@ -94,18 +94,21 @@ describe('the tools for sub-agents', () => {
     ['too_deep', { depth: 0 }, {}],
     ['agent_not_allowed', {}, { agentId: 'clerk' }],
     ['model_not_known', {}, { model: 'constructor' }],
-  ])('refuse with %s as a result that names the limit and a way on', async (reason, over, input) => {
-    const { spawn } = await open(over);
-    const refused = JSON.parse(textOf(await spawn(input)));
-    expect(refused).toMatchObject({
-      status: 'refused',
-      reason,
-      limit: { agent_not_allowed: 1, model_not_known: 2 }[reason] ?? 0,
-      note: expect.stringMatching(/\w{3}.*\.$/),
-    });
-  });
+  ])(
+    'returns the refusal %s as a result that names the limit and an alternative',
+    async (reason, over, input) => {
+      const { spawn } = await open(over);
+      const refused = JSON.parse(textOf(await spawn(input)));
+      expect(refused).toMatchObject({
+        status: 'refused',
+        reason,
+        limit: { agent_not_allowed: 1, model_not_known: 2 }[reason] ?? 0,
+        note: expect.stringMatching(/\w{3}.*\.$/),
+      });
+    },
+  );
 
-  it('give the sub-agent the model that was asked for, from its first run on', async () => {
+  it('gives a sub-agent the requested model from its first run on', async () => {
     const { worker, spawn } = await open();
     const modelOf = async (input: Record<string, unknown>) => {
       const child = await store().read(findChild, { childId: idOf(await spawn(input)) });
@@ -114,7 +117,7 @@ describe('the tools for sub-agents', () => {
     expect([await modelOf({ model: 'careful' }), await modelOf({})]).toEqual(['careful', 'demo']);
   });
 
-  it('list, steer, show and stop the own sub-agents, and no others', async () => {
+  it('lists, steers, shows and stops the run’s own sub-agents, and no others', async () => {
     const { worker, spawn, subagents } = await open();
     const id = idOf(await spawn({ label: 'one' }));
     const [listed] = JSON.parse(textOf(await subagents({ action: 'list' })));
@@ -129,7 +132,7 @@ describe('the tools for sub-agents', () => {
     expect(await store().read(findChild, { childId: id })).toMatchObject({ status: 'stopped' });
   });
 
-  it("show a sub-agent's latest words, however long its task was", async () => {
+  it('shows a sub-agent’s latest words, however long its task was', async () => {
     const { worker, spawn, subagents } = await open();
     const id = idOf(await spawn({ task: 'ä'.repeat(31_000) }));
     const child = await store().read(findChild, { childId: id });
@@ -138,7 +141,7 @@ describe('the tools for sub-agents', () => {
     expect(boundResult({ output, isError: false }).output.text).toContain('under the stairs');
   });
 
-  it('leave a sub-agent alone that has more rights than the person who is answered', async () => {
+  it('refuses to touch a sub-agent with more authority than the person who is answered', async () => {
     const { run, spawn, subagents } = await open();
     const id = idOf(await spawn({ label: 'one' }));
     const asGuest = (input: Record<string, unknown>) => subagents(input, { ...run, authority: 'guest' });
@@ -151,7 +154,7 @@ describe('the tools for sub-agents', () => {
     expect(items).toHaveLength(1);
   });
 
-  it('leave a sub-agent no more time than it was given, and say so', async () => {
+  it('gives a sub-agent no more time than requested, and reports the timeout', async () => {
     const { worker, spawn } = await open();
     const id = idOf(await spawn({ timeoutSeconds: 1 }));
     const child = await store().read(findChild, { childId: id });
@@ -167,7 +170,7 @@ describe('the tools for sub-agents', () => {
     });
   });
 
-  it('show a fork of a fork what was said in both before it, and nothing after', async () => {
+  it('shows a fork of a fork what was said in both before it, and nothing later', async () => {
     const worker = aFamilyWorker(store());
     const { run } = await worker.begin();
     const fork = { over: { context: 'fork' } } as const;

@@ -32,7 +32,7 @@ const usable = (role: ChildRole | undefined, agent: { allow?: readonly string[];
   names.filter((name) => mayUseTool(name, role, agent));
 
 describe('the tools of a sub-agent', () => {
-  it('are never more than those of the one above it, whatever profile was asked for', () => {
+  it('never gives a sub-agent more tools than its parent has, whatever profile was requested', () => {
     fc.assert(
       fc.property(
         fc.array(profiles, { minLength: 1, maxLength: 5 }),
@@ -48,7 +48,7 @@ describe('the tools of a sub-agent', () => {
     );
   });
 
-  it('lack what is denied to every sub-agent, and at the deepest level what needs children', () => {
+  it('withholds the tools denied to every sub-agent, and at the deepest level those for sub-agents', () => {
     fc.assert(
       fc.property(
         fc.array(profiles, { minLength: 1, maxLength: 5 }),
@@ -63,7 +63,7 @@ describe('the tools of a sub-agent', () => {
     );
   });
 
-  it('only get fewer by an allow list and by a deny list of its agent', () => {
+  it('only reduces the tools by an agent’s allow and deny lists', () => {
     fc.assert(
       fc.property(fc.option(profiles, { nil: undefined }), lists, (profile, agent) => {
         const role = profile && roleAfter([profile], 2);
@@ -75,42 +75,42 @@ describe('the tools of a sub-agent', () => {
     );
   });
 
-  it('are none in a run that names or summarises a conversation', () => {
+  it('gives no tools to a run that titles or summarizes a conversation', () => {
     const tools = names.map((name) => aTool(name));
     for (const type of ['title', 'summarizer'] as const)
       expect(permittedTools(tools, { type }, { tools: everything })).toEqual([]);
     expect(permittedTools(tools, { type: 'main' }, { tools: everything })).toEqual(tools);
   });
 
-  it('of the task profile only look', () => {
+  it('gives read-only tools to the task profile', () => {
     const tools = names.map((name) => aTool(name));
     const permitted = permittedTools(tools, { role: roleAfter(['task'], 3) }, { tools: everything });
     expect(permitted.map(({ name }) => name)).toEqual(taskTools);
   });
 
-  it('let a sub-agent spawn one level above the deepest, and not at it', () => {
+  it('lets a sub-agent spawn one level above the deepest, and not at it', () => {
     expect(mayUseTool('sessions_spawn', roleAfter(['main'], 2), everything)).toBe(true);
     expect(mayUseTool('sessions_spawn', roleAfter(['main', 'main'], 2), everything)).toBe(false);
     expect(mayUseTool('sessions_spawn', undefined, everything)).toBe(true);
   });
 });
 
-describe('the agents that may be started', () => {
+describe('agents that may be started', () => {
   const agents = ['main', 'clerk', 'cook'].map((id) => ({ id: agentId(id) }));
   it.each([
     ['itself only, by default', undefined, ['main']],
-    ['those that are named', ['cook'], ['cook']],
+    ['those named', ['cook'], ['cook']],
     ['all, by *', ['*'], ['main', 'clerk', 'cook']],
     ['none, by an empty list', [], []],
-    ['none that is not configured', ['gone', 'clerk'], ['clerk']],
-  ])('are %s', (_, allowAgents, expected) => {
+    ['only configured ones', ['gone', 'clerk'], ['clerk']],
+  ])('allows %s', (_, allowAgents, expected) => {
     const agent = { id: agentId('main'), subagents: allowAgents === undefined ? {} : { allowAgents } };
     expect(spawnableAgents(agent, agents)).toEqual(expected);
   });
 });
 
-describe('the tools that an agent is denied', () => {
-  it('are named where there is none of that name, with the one that was probably meant', () => {
+describe('denied tools', () => {
+  it("reports denied tools that don't exist, with the name that was probably meant", () => {
     const agents = [
       { id: agentId('main'), tools: { deny: ['writ', 'read'] } },
       { id: agentId('clerk'), tools: { allow: ['message'], deny: ['browse_web'] } },
