@@ -262,7 +262,7 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
 ];
 
 describe('the source tree', () => {
-  it('is seen whole', () => {
+  it('reads the whole source tree', () => {
     const paths = real.modules.map(({ path }) => path);
     expect(paths).toEqual(expect.arrayContaining(['src/contracts/ids.ts', 'test/architecture/rules.ts']));
   });
@@ -273,7 +273,7 @@ describe('the source tree', () => {
 });
 
 describe('a tree that breaks the rules', () => {
-  it.each(cases)('is caught by the rule that %s', (_name, rule, expected) => {
+  it.each(cases)('catches what breaks the rule that %s', (_name, rule, expected) => {
     const found = rule(broken);
     for (const pattern of expected)
       expect(

@@ -7,7 +7,7 @@ import { findUnusedExports } from './unused-exports.ts';
 const files = readNames(process.cwd());
 const product = files.filter(({ path }) => /^(src|channels|plugins)\//.test(path));
 
-describe('an export', () => {
+describe('exports', () => {
   const promised = new Set([
     // Spec 5: an entry point for other programs that use the loop; a run calls `agentLoopResume`.
     'src/agent/loop.ts#agentLoop',
@@ -16,12 +16,12 @@ describe('an export', () => {
     'channels/discord/event-fates.ts#eventFates',
   ]);
 
-  it('is used outside its file, or tested', () => {
+  it('uses every export outside its file, or tests it', () => {
     const unused = findUnusedExports(files).filter((name) => !promised.has(name));
     expect(unused).toEqual([]);
   });
 
-  it('is found when only a test, or nothing, uses it', () => {
+  it('finds an export that only a test or nothing uses', () => {
     const aFile = (path: string, over: Partial<Names> = {}): Names => ({
       path,
       exported: [],
@@ -63,11 +63,11 @@ describe('an export', () => {
   });
 });
 
-describe('a type', () => {
+describe('types', () => {
   /** Nouns and adjectives of the glossary that end like participles. */
   const nouns = /^(?:Binding|Right|Setting)$/;
 
-  it('is named for what it is: no bare participle says that', () => {
+  it('names no type by a bare participle', () => {
     const named = product.flatMap(({ path, types }) => types.map((name) => `${path}#${name}`));
     const odd = named.filter((each) => {
       const [, name = ''] = each.split('#');
@@ -78,7 +78,7 @@ describe('a type', () => {
   });
 });
 
-describe('a setting', () => {
+describe('settings', () => {
   /** Read by the part of Parley that reads and checks the settings, or by editors. */
   const readByConfig = new Set([
     '$schema',
@@ -128,7 +128,7 @@ describe('a setting', () => {
     };
   };
 
-  it('is read by somebody', () => {
+  it('reads every setting', () => {
     const leaves = leavesOf(z.toJSONSchema(fileSchema, { io: 'input', unrepresentable: 'any' }) as Schema);
     expect(leaves.length).toBeGreaterThan(80);
     const isRead = createIsRead(product.filter(({ path }) => !path.startsWith('src/config/')));
@@ -149,17 +149,17 @@ describe('a setting', () => {
     ['run.turns', '?.run.turns.length', true],
     ['port', 'server.port', false],
     ['port', 'config.port', true],
-  ])('%s is judged by its path: %s', (leaf, chain, isRead) => {
+  ])('judges the setting %s by its path: %s', (leaf, chain, isRead) => {
     const members = new Set(chain.split('.').slice(1));
     expect(createIsRead([{ members, chains: new Set([chain]) }])(leaf)).toBe(isRead);
   });
 });
 
-describe('a log event', () => {
+describe('log events', () => {
   /** Endings for something that happened other than "ed": other participles, and words that go with one. */
   const irregular = /[-.](?:again|begun|died|found|held|kept|lost|over|read|stuck|taken|told|written)$/;
 
-  it('is named for what happened: `noun.past-tense`, kebab-case', () => {
+  it('names log events for what happened: `noun.past-tense`, kebab-case', () => {
     const events = product.flatMap((file) => file.events);
     expect(events.length).toBeGreaterThan(100);
     const form = /^[a-z]+(?:-[a-z]+)*\.[a-z]+(?:-[a-z]+)*$/;

@@ -39,7 +39,7 @@ import {
   underLoad,
 } from './backup-folder.ts';
 
-it('holds database, files and settings for their owner alone, and was read back', async () => {
+it('backs up database, files and settings for their owner alone, and reads them back', async () => {
   const dataDir = await aDataFolder();
   const settings = join(dataDir, '../parley-backup-settings.json');
   writeFileSync(settings, '{}');
@@ -64,7 +64,7 @@ it('holds database, files and settings for their owner alone, and was read back'
   await verifyBackup({ path, manifest });
 });
 
-it('is known as one however many files it holds', async () => {
+it('recognizes a backup however many files it holds', async () => {
   const { path, manifest } = await makeBackup({ dataDir: await aDataFolder(), settings: [] });
   const [file] = manifest.files;
   if (!file) throw new Error('test error: it holds no file');
@@ -72,7 +72,7 @@ it('is known as one however many files it holds', async () => {
   expect((await readManifest(path))?.files).toHaveLength(260_000);
 });
 
-it('leaves out a folder, a file and a link that vanish when they are about to be copied', async () => {
+it('leaves out a folder, file or link that vanishes just before it is copied', async () => {
   const dataDir = await aDataFolder();
   const vanishing = ['work', 'work.log', 'work.link'].map((name) => join(dataDir, 'media', name));
   const [folder = '', file = '', link = ''] = vanishing;
@@ -85,7 +85,7 @@ it('leaves out a folder, a file and a link that vanish when they are about to be
   await verifyBackup(backup);
 });
 
-it('never copies itself: a place in the data folder is refused, also behind a link', async () => {
+it('refuses to write a backup into the data folder, even through a link', async () => {
   const dataDir = await aDataFolder();
   const link = `${dataDir}-link`;
   symlinkSync(join(dataDir, 'media'), link);
@@ -100,7 +100,7 @@ it('never copies itself: a place in the data folder is refused, also behind a li
   await verifyBackup({ path, manifest });
 });
 
-it('brings everything back, keeps what it replaces, and that can be brought back too', async () => {
+it('restores everything and keeps the replaced state, which can be restored, too', async () => {
   const dataDir = await aDataFolder('first');
   // Points to a disk that isn't mounted.
   const link = join(dataDir, 'workspace');
@@ -123,7 +123,7 @@ it('brings everything back, keeps what it replaces, and that can be brought back
   await store.close();
 });
 
-it('is restored on a new machine, whose empty folder is no state to go back to', async () => {
+it('restores on a new machine, whose empty folder is not kept', async () => {
   const backup = await makeBackup({ dataDir: await aDataFolder('first'), settings: [] });
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-new-machine-'));
   onTestFinished(() => rmSync(dataDir, { recursive: true }));
@@ -146,7 +146,7 @@ it('replaces nothing by a backup that was changed', async () => {
   );
 });
 
-describe('a backup that somebody else could have changed', () => {
+describe('a backup that somebody else may have changed', () => {
   /** Changes the files, or returns another manifest. */
   type Change = (path: string, manifest: Manifest) => unknown;
   const changes: readonly (readonly [string, Change, RegExp])[] = [
@@ -210,7 +210,7 @@ describe('a backup that somebody else could have changed', () => {
       /only accepted in the data/,
     ],
   ];
-  it.each(changes)('is refused for %s, and replaces nothing', async (_name, change, problem) => {
+  it.each(changes)('refuses a backup for %s and replaces nothing', async (_name, change, problem) => {
     const dataDir = await aDataFolder();
     const { path, manifest } = await makeBackup({ dataDir, settings: [] });
     const changed = (change(path, manifest) ?? manifest) as Manifest;
@@ -220,7 +220,7 @@ describe('a backup that somebody else could have changed', () => {
     expect(stateOf(dataDir)).toEqual(['second', 'second', 'second']);
   });
 
-  it('is accepted without a list of links if its links stay inside', async () => {
+  it('accepts a backup without a list of links if its links stay inside', async () => {
     const dataDir = await aDataFolder();
     symlinkSync('picture', join(dataDir, 'media/2026/link'));
     const { path, manifest } = await makeBackup({ dataDir, settings: [] });
@@ -230,7 +230,7 @@ describe('a backup that somebody else could have changed', () => {
   });
 });
 
-it('is made of one state only: neither while a restore is unfinished, nor when one came between', async () => {
+it('backs up one state only: not during an unfinished restore nor across a finished one', async () => {
   const dataDir = await aDataFolder();
   const backup = await makeBackup({ dataDir, settings: [] });
   onceSeen([join(dataDir, 'token')], () => restoreBackup({ dataDir, backup }));
@@ -241,7 +241,7 @@ it('is made of one state only: neither while a restore is unfinished, nor when o
   expect(await makeBackup({ dataDir, settings: [] })).toMatchObject({ manifest: { kind: 'backup' } });
 });
 
-it('is whole under load, and a kill at any moment leaves none that is not', async () => {
+it('makes whole backups under load, and a kill leaves no incomplete one', async () => {
   const dataDir = await aDataFolder();
   await underLoad(dataDir);
   const { path } = await makeBackup({ dataDir, settings: [] });
@@ -255,7 +255,7 @@ it('is whole under load, and a kill at any moment leaves none that is not', asyn
   expect(readdirSync(backupsIn(dataDir)).filter((name) => name.endsWith('.unfinished'))).toEqual([]);
 });
 
-it('is restored whole or not at all, whenever the restore is killed', async () => {
+it('restores a backup whole or not at all, whenever the restore is killed', async () => {
   const dataDir = await aDataFolder('first');
   const nextStart = async () => {
     const lock = await lockDataFolder(

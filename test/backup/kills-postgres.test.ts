@@ -36,8 +36,8 @@ const restMs = isLong ? 500 : 50;
 
 type Moment = string | { readonly afterMs: number };
 
-describe.skipIf(databaseServer === undefined)('beside a gateway at work on PostgreSQL', () => {
-  it('no killed backup counts or disturbs, and a killed restore leaves one state, which a start continues', {
+describe.skipIf(databaseServer === undefined)('a gateway at work on PostgreSQL', () => {
+  it('survives killed backups, and a killed restore leaves one state, which a start continues', {
     timeout: isLong ? 3_600_000 : 300_000,
   }, async () => {
     const installation = await anInstallation();

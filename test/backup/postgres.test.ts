@@ -10,7 +10,7 @@ import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';
 import { actAndDie, aDataFolder, runSql } from './backup-folder.ts';
 
-describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
+describe.skipIf(databaseServer === undefined)('PostgreSQL', () => {
   async function aDatabase() {
     const database = await makeDatabase(onTestFinished);
     await (await openStore({ kind: 'postgres', url: database.url, poolSize: 1 })).close();
@@ -21,7 +21,7 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     return { ...database, sources };
   }
 
-  it('a backup comes back in one transaction, and what it replaces stays in the database', async () => {
+  it('restores a backup in one transaction and keeps the replaced state in the database', async () => {
     const { url, read, sources } = await aDatabase();
     const dataDir = await aDataFolder();
     await read(`insert into lockouts (source, until) values ('first', 1), ('umlaut ä ☃', 2)`);
@@ -38,7 +38,7 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     await store.close();
   });
 
-  it('a backup that lacks rows changes nothing, nor does one that is restored beside others', async () => {
+  it('changes nothing if a backup lacks rows or another connection uses the database', async () => {
     const { url, read, sources } = await aDatabase();
     const dataDir = await aDataFolder();
     const backup = await makeBackup({ dataDir, databaseUrl: url, settings: [] });
@@ -60,7 +60,7 @@ describe.skipIf(databaseServer === undefined)('on PostgreSQL', () => {
     await store.close();
   });
 
-  it('a restore that is killed, or that finds no end of the dump, changes nothing', async () => {
+  it('changes nothing if a restore is killed or its dump is cut short', async () => {
     const { url, read, sources } = await aDatabase();
     const dataDir = await aDataFolder();
     const { path, manifest } = await makeBackup({ dataDir, databaseUrl: url, settings: [] });
@@ -103,7 +103,7 @@ half\t1`;
     await expectUnchanged();
   });
 
-  it('takes over every row of a SQLite file, or none', async () => {
+  it('imports every row of a SQLite file, or none', async () => {
     const { url, read, sources } = await aDatabase();
     const dataDir = await aDataFolder();
     runSql(

@@ -10,7 +10,7 @@ import { dieInChange, laterStep, openLater } from './later-version.ts';
 const steps = (dataDir: string) => readSql(dataDir, 'select name from kysely_migration order by name');
 const first = { name: '0001-schema' };
 
-it('backs up before it changes the schema; the version before reads the result, and one command goes back', async () => {
+it('backs up before a schema change, which the previous version can read and one command undoes', async () => {
   const dataDir = await aDataFolder();
   const made: string[] = [];
   await (await openLater(dataDir, (path) => made.push(path))).close();
@@ -32,13 +32,13 @@ it('backs up before it changes the schema; the version before reads the result, 
   await (await openStore({ kind: 'sqlite', dataDir })).close();
 });
 
-it('does not work with a schema that a later version did more to than add', async () => {
+it('refuses a schema that a later version did more to than add', async () => {
   const dataDir = await aDataFolder();
   runSql(dataDir, "insert into kysely_migration values ('0002-rename-lanes', '2030-01-01')");
   await expect(openStore({ kind: 'sqlite', dataDir })).rejects.toThrow(/Another version .*0002-rename-lanes/);
 });
 
-it('leaves the schema as it was when it is killed in the change, under load, and succeeds the next time', async () => {
+it('keeps the schema if it is killed during the change, and succeeds the next time', async () => {
   const dataDir = await aDataFolder();
   await underLoad(dataDir);
   writeFileSync(join(dataDir, dieInChange), '');

@@ -62,7 +62,7 @@ const linesOf = (host: ChannelHost) =>
       .map(({ id, state }) => [id, 'reason' in state ? `${state.kind}: ${state.reason}` : state.kind]),
   );
 
-it('runs each account by itself: what befalls one is not the other’s', async () => {
+it('runs each account on its own, so that one failing does not affect another', async () => {
   const [host, network] = [await aHost(), aNetwork()];
   const run = (accountName: string | undefined, token: string) =>
     host.run({

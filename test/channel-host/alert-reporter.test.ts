@@ -104,7 +104,7 @@ const isAway = { kind: 'trouble', problem: 'unreachable', reason: 'no answer', s
 const isBack = { kind: 'on', account: 'bot' } as const;
 
 describe('a channel that is down', () => {
-  it('is told to the owner after a minute, elsewhere, once', async () => {
+  it('reports a channel that is down once, after a minute and through another channel', async () => {
     const { watch, pass, untilTold, untilShown, told, delivered } = await aWatch();
     watch.onState(broken, isAway);
     await pass(59_000);
@@ -120,7 +120,7 @@ describe('a channel that is down', () => {
     expect(await told()).toHaveLength(1);
   });
 
-  it('is nobody’s business when it is back before that', async () => {
+  it('reports nothing if the channel is back within the minute', async () => {
     const { watch, pass, told } = await aWatch();
     watch.onState(broken, isAway);
     await pass(59_000);
@@ -134,7 +134,7 @@ describe('a channel that is down', () => {
     expect((await told()).filter((text) => text.includes('is down'))).toEqual([]);
   });
 
-  it('takes its notice back and says so once, when it stays well', async () => {
+  it('withdraws the alert and reports the recovery once, when the channel stays up', async () => {
     const { watch, pass, untilTold, untilShown, told } = await aWatch();
     watch.onState(broken, isAway);
     await pass(60_000);
@@ -153,7 +153,7 @@ describe('a channel that is down', () => {
     expect(await told()).toHaveLength(2);
   });
 
-  it('is told at once when only a person can mend it', async () => {
+  it('reports a problem at once that only a person can fix', async () => {
     const { watch, untilTold } = await aWatch();
     watch.onState(broken, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked', since: 0 });
     await untilTold(/carrier rejects my credentials: token revoked/);
@@ -166,7 +166,7 @@ describe('a channel that is down', () => {
     await untilTold(/carrier/, /pigeon asks for a captcha.*solve the captcha/);
   });
 
-  it('is not told where it is, nor to somebody who is no owner', async () => {
+  it('sends no alert through the channel that is down, nor to anybody but owners', async () => {
     const { watch, untilShown, told } = await aWatch();
     watch.onState(works, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked', since: 0 });
     await untilShown(/test rejects my credentials/);
@@ -183,7 +183,7 @@ describe('a channel that is down', () => {
     expect(await stranger.told()).toEqual([]);
   });
 
-  it('is told of by the next process too, and not a second time', async () => {
+  it('keeps an alert over a restart without sending it again', async () => {
     const first = await aWatch();
     first.watch.onState(broken, isAway);
     await first.pass(60_000);
@@ -199,7 +199,7 @@ describe('a channel that is down', () => {
     await second.untilTold(/is down/, /is back/);
   });
 
-  it('is forgotten without a word when it is turned off', async () => {
+  it('drops the alert silently when the channel is turned off', async () => {
     const { watch, pass, untilTold, untilShown, told } = await aWatch();
     watch.onState(broken, isAway);
     await pass(60_000);
@@ -217,8 +217,8 @@ const hosted = {
   account: { id: accountId('bot'), name: 'bot' },
 } as unknown as HostedChannel;
 
-describe('other troubles', () => {
-  it('are gathered, and told as one message that counts them', async () => {
+describe('other alerts', () => {
+  it('gathers repeated problems into one message that counts them', async () => {
     const { watch, pass, untilTold, untilShown } = await aWatch();
     const conversation = conversationId('group-1');
     for (let times = 0; times < 3; times++) watch.onGap(hosted, { conversation, reason: 'no history' });
@@ -227,7 +227,7 @@ describe('other troubles', () => {
     await untilTold(/missed messages in .*group-1 and can’t fetch them: no history\. \(3 times\)/);
   });
 
-  it('of a lane end with it, also when the process that raised them is gone', async () => {
+  it("ends a lane's alert when the lane moves, even after the process that raised it", async () => {
     const first = await aWatch();
     first.watch.onAlarm('lane-1', 12_000);
     await first.untilTold(/lane-1 has been stuck for 12 s/);
@@ -244,7 +244,7 @@ describe('other troubles', () => {
     await second.untilTold(/lane-1 .* 12 s/, /lane-1 is moving again/);
   });
 
-  it('are told by a process that stands by for another, which has the channel', async () => {
+  it('sends alerts from a process that is on standby for the channel', async () => {
     const { watch, untilTold } = await aWatch();
     const reason = 'another process receives for this account';
     watch.onState(works, { kind: 'standby', reason }, 'test/bot');
@@ -252,7 +252,7 @@ describe('other troubles', () => {
     await untilTold(/lane-1/);
   });
 
-  it('are told once a channel is there that reaches the owner', async () => {
+  it('sends alerts once a channel is up that reaches the owner', async () => {
     const { watch, pass, told, untilTold, untilShown } = await aWatch();
     watch.onState(works, isAway);
     watch.onAlarm('lane-1', 12_000);
@@ -264,7 +264,7 @@ describe('other troubles', () => {
     await untilTold(/lane-1/);
   });
 
-  it('of an account are told by another one of its network, never by the one that is down', async () => {
+  it("sends an account's alert through another account of its network", async () => {
     const store = await aHome();
     await saysAt(store, 'worker', 'office');
     const { watch, untilTold } = await aWatch({ store });
@@ -277,7 +277,7 @@ describe('other troubles', () => {
     await untilTold(/rejects/, /^test\/worker\/office: lane-1/);
   });
 
-  it('of one account are not told by it when it is known which one it is, and no other reaches the owner', async () => {
+  it('sends no alert through the affected account, even if no other reaches the owner', async () => {
     const store = (await aStore()).store;
     await saysAt(store, 'worker', 'office');
     const { watch, untilShown, told, pass } = await aWatch({ store });
@@ -291,7 +291,7 @@ describe('other troubles', () => {
     expect(await told()).toEqual([]);
   });
 
-  it('are dismissed by the owner', async () => {
+  it('lets the owner dismiss an alert', async () => {
     const { watch, untilShown } = await aWatch();
     watch.onAlarm('lane-1', 12_000);
     await untilShown(/lane-1/);
@@ -301,7 +301,7 @@ describe('other troubles', () => {
     expect(await watch.dismiss('no such notice')).toBe(false);
   });
 
-  it('are noted when the store is back, if it is away', async () => {
+  it('records an alert once the store is available again', async () => {
     const store = await aHome();
     let isGone = true;
     const shaky: Store = {

@@ -48,7 +48,7 @@ function aRoster({ isSessionBound }: { readonly isSessionBound: boolean }) {
 
 const signal = AbortSignal.timeout(patienceMs);
 
-it('serves a network with any connection to it, whoever receives', () => {
+it('serves a network through any of its connections, whichever process receives', () => {
   const { roster, channel, route } = aRoster({ isSessionBound: false });
   expect(roster.find(route)).toBeUndefined();
   roster.enter('net', channel);
@@ -59,7 +59,7 @@ it('serves a network with any connection to it, whoever receives', () => {
   expect(roster.holding(route)).toBe(channel);
 });
 
-it('serves a channel whose clients are connected to one process only there', () => {
+it('serves a session-bound channel only in the process its clients are connected to', () => {
   const { roster, channel, route } = aRoster({ isSessionBound: true });
   roster.enter('net', channel);
   expect(roster.serving(route)).toBeUndefined();
@@ -69,7 +69,7 @@ it('serves a channel whose clients are connected to one process only there', () 
   expect(roster.serving(route)).toBeUndefined();
 });
 
-it('shapes an answer for such a channel elsewhere too, and sends its draft to those who show it', async () => {
+it('shapes answers for a session-bound channel elsewhere and forwards its drafts', async () => {
   const { roster, channel, route, published, shown } = aRoster({ isSessionBound: true });
   const standIn = roster.find(route);
   expect(standIn?.definition.capabilities.isSessionBound).toBe(true);

@@ -115,8 +115,8 @@ async function aHostedNetwork() {
 const fails = (code: ErrorCode) => () => Promise.reject(new ParleyError(code, code));
 const refused: ChannelTrouble = { kind: 'unauthorised', detail: '401' };
 
-describe('a channel that is degraded', () => {
-  it('stays on, says what is missing, and is well again when it says so', async () => {
+describe('a degraded channel', () => {
+  it('keeps a degraded channel on and says what is missing until it recovers', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     network
@@ -135,8 +135,8 @@ describe('a channel that is degraded', () => {
   });
 });
 
-describe('a channel that is asked to wait', () => {
-  it('says when it tries again', async () => {
+describe('a channel asked to wait', () => {
+  it('says when a channel tries again', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     const nextTryAt = network.clock.now() + 4 * minute;
@@ -152,8 +152,8 @@ describe('a channel that is asked to wait', () => {
   });
 });
 
-describe('an event that nobody can read', () => {
-  it('is reported as one that may have been missed, once', async () => {
+describe('unreadable events', () => {
+  it('reports an unreadable event as possibly missed, once', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     const unreadable = { eventKey: eventKey('unreadable:7'), raw: '{', problem: 'too long' };
@@ -168,7 +168,7 @@ describe('an event that nobody can read', () => {
     expect(network.gaps).toHaveLength(1);
   });
 
-  it('is reported with the channel’s own explanation, each kind once in a batch', async () => {
+  it('reports unreadable events with the channel’s explanation, each kind once per batch', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     const unread = (key: string, gap?: ChannelGap) => ({
@@ -187,7 +187,7 @@ describe('an event that nobody can read', () => {
     ]);
   });
 
-  it('is reported just the same when it could be read, and not stored', async () => {
+  it('reports an event as unreadable that was read but could not be stored', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     const account = anAccount('net');
@@ -203,8 +203,8 @@ describe('an event that nobody can read', () => {
   });
 });
 
-describe('an account', () => {
-  it('that is renamed is shown and addressed by its new name', async () => {
+describe('accounts', () => {
+  it('shows and addresses a renamed account by its new name', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     network.intake().renamed('@renamed');
@@ -212,7 +212,7 @@ describe('an account', () => {
     expect(network.accounts.map(({ name }) => name)).toEqual(['@renamed']);
   });
 
-  it('that its server knows as another one by then is asked for anew', async () => {
+  it('looks an account up again that its server knows under another identity', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     Object.assign(network.known, { id: 'other', name: '@other' });
@@ -227,8 +227,8 @@ describe('an account', () => {
   });
 });
 
-describe('a channel that is refused', () => {
-  it('is asked for its account again after 1, 5, 15 and 15 minutes, and says when', async () => {
+describe('a refused channel', () => {
+  it('retries a refused account after 1, 5, 15 and 15 minutes and says when', async () => {
     const network = await aHostedNetwork();
     for (let times = 0; times < 4; times += 1) network.onIdentify.push(fails('channel_unauthorised'));
     await network.begin();
@@ -251,7 +251,7 @@ describe('a channel that is refused', () => {
     expect(network.state()).toEqual({ kind: 'on', account: '@bot' });
   });
 
-  it('while it receives is started again until it answers, and stays down until then', async () => {
+  it('restarts a channel that is refused while receiving, until it answers', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     expect(network.state()?.kind).toBe('on');
@@ -273,7 +273,7 @@ describe('a channel that is refused', () => {
     expect(network.count('start')).toBe(4);
   });
 
-  it('counts as well when it says nothing for a minute and a half', async () => {
+  it('counts a channel as up that reports nothing for a minute and a half', async () => {
     const network = await aHostedNetwork();
     network.onStart.push(async ({ trouble }) => trouble(refused));
     await network.begin();
@@ -283,7 +283,7 @@ describe('a channel that is refused', () => {
     expect(network.state()?.kind).toBe('on');
   });
 
-  it('for good, by another reason than its credentials, is started again too', async () => {
+  it('restarts a channel that ended for another reason than its credentials', async () => {
     const network = await aHostedNetwork();
     network.onStart.push(async ({ trouble }) =>
       trouble({ kind: 'unreachable', detail: '4014', isOver: true }),
@@ -293,7 +293,7 @@ describe('a channel that is refused', () => {
     expect(network.count('start')).toBe(2);
   });
 
-  it('by its settings is looked at again, slowly', async () => {
+  it('retries a channel with invalid settings, slowly', async () => {
     const network = await aHostedNetwork();
     network.onIdentify.push(fails('config_invalid'));
     await network.begin();
@@ -306,7 +306,7 @@ describe('a channel that is refused', () => {
 describe('the lease of an account', () => {
   const busy = { kind: 'busy', delayMs: 1 } as const;
 
-  it('is kept while the channel is still starting', async () => {
+  it('renews the lease while the channel is still starting', async () => {
     const network = await aHostedNetwork();
     const connected = Promise.withResolvers<void>();
     network.onStart.push(() => connected.promise);
@@ -319,20 +319,23 @@ describe('the lease of an account', () => {
     expect(network.count('start')).toBe(1);
   });
 
-  it.each(['starting', 'receiving'])('ends it when another process has it while it is %s', async (phase) => {
-    const network = await aHostedNetwork();
-    if (phase === 'starting') network.onStart.push(() => new Promise(() => undefined));
-    await network.begin();
-    expect(network.count('stop')).toBe(0);
-    network.onClaim.push(async () => busy);
-    await network.clock.advance(2000);
-    expect(network.count('stop')).toBe(1);
-    await network.clock.advance(2000);
-    expect(network.count('start')).toBe(2);
-    expect(network.state()?.kind).toBe('on');
-  });
+  it.each(['starting', 'receiving'])(
+    'stops a channel that is %s when another process takes the lease',
+    async (phase) => {
+      const network = await aHostedNetwork();
+      if (phase === 'starting') network.onStart.push(() => new Promise(() => undefined));
+      await network.begin();
+      expect(network.count('stop')).toBe(0);
+      network.onClaim.push(async () => busy);
+      await network.clock.advance(2000);
+      expect(network.count('stop')).toBe(1);
+      await network.clock.advance(2000);
+      expect(network.count('start')).toBe(2);
+      expect(network.state()?.kind).toBe('on');
+    },
+  );
 
-  it('outlasts a store that is away for less than a minute', async () => {
+  it('keeps the channel running while the store is unavailable for less than a minute', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     for (const code of ['store_unavailable', 'store_full'] as const)
@@ -342,7 +345,7 @@ describe('the lease of an account', () => {
     expect(network.state()?.kind).toBe('on');
   });
 
-  it('shows at its first failed renewal that nothing is taken in, and when the store is back', async () => {
+  it('reports from the first failed renewal that nothing is stored, until the store is back', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     network.onClaim.push(fails('store_full'), fails('store_full'));
@@ -355,7 +358,7 @@ describe('the lease of an account', () => {
     expect(network.count('stop')).toBe(0);
   });
 
-  it('does not outlast one that is away for longer: what waits in the channel is bounded', async () => {
+  it('stops the channel if the store is unavailable for longer than a minute', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     network.onClaim.push(...Array(40).fill(fails('store_unavailable')));
@@ -367,10 +370,10 @@ describe('the lease of an account', () => {
   });
 });
 
-describe('a channel that hangs', () => {
+describe('a hanging channel', () => {
   const never = () => new Promise<void>(() => undefined);
 
-  it.each(['onIdentify', 'onStart'] as const)('%s is tried again after a deadline', async (call) => {
+  it.each(['onIdentify', 'onStart'] as const)('retries a hanging %s after a deadline', async (call) => {
     const network = await aHostedNetwork();
     network[call].push(never);
     await network.begin();
@@ -379,7 +382,7 @@ describe('a channel that hangs', () => {
     expect(network.state()?.kind).toBe('on');
   });
 
-  it('and goes on although it was stopped can store nothing', async () => {
+  it('lets an intake store nothing after its channel was stopped', async () => {
     const network = await aHostedNetwork();
     await network.begin();
     const before = network.intake();
@@ -390,7 +393,7 @@ describe('a channel that hangs', () => {
   });
 });
 
-it('bears whatever wait a network asks for', () => {
+it('limits any wait that a network asks for', () => {
   for (const afterMs of [-1, 0, Number.NaN, 1e300, Number.POSITIVE_INFINITY, 'soon' as never]) {
     const retries = createRetries({});
     const fault = new ParleyError('channel_unavailable', 'not now', { retry: { kind: 'later', afterMs } });

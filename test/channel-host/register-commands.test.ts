@@ -41,7 +41,7 @@ function aProcess(store: Store, commands: readonly NativeCommand[], faults: Erro
   return { clock, registered, registrar, channel };
 }
 
-it('registers the commands once, and again only when they have changed', async () => {
+it('registers the commands once and again only after they change', async () => {
   const store = await anAccount();
   const first = aProcess(store, [help]);
   first.registrar.register(first.channel);
@@ -58,7 +58,7 @@ it('registers the commands once, and again only when they have changed', async (
   await vi.waitUntil(() => changed.registered.length === 1, patient);
 });
 
-it('tries again later when it fails, not before the time that the network names', async () => {
+it('retries a failed registration, but not before the time that the network names', async () => {
   const retry = { kind: 'later', afterMs: 490_000 } as const;
   const busy = new ParleyError('channel_unavailable', 'slow down', { retry });
   const { clock, registered, registrar, channel } = aProcess(
@@ -78,7 +78,7 @@ it('tries again later when it fails, not before the time that the network names'
   await vi.waitUntil(() => registered.length === 3, patient);
 });
 
-it('names what may follow a command, and nothing where nothing may', () => {
+it('names the arguments of a command, if it has any', () => {
   const argumentOf = (name: string) =>
     nativeCommands(textsFor('en')).find((command) => command.name === name)?.argument;
   expect(argumentOf('activation')).toBe('mention|always|off');

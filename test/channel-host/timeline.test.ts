@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { lazyStore } from '../support/lazy-store.ts';
 import { someTimelines } from '../support/some-timelines.ts';
 
-it('tells a conversation that its sub-agents stand otherwise, at every depth', () => {
+it('notifies a conversation of changes in its sub-agents at every depth', () => {
   const told: string[] = [];
   const live = {
     publish: (event: object) => void told.push(JSON.stringify(event)),

@@ -24,8 +24,8 @@ function cut(text: string, lengths: readonly number[]): readonly Buffer[] {
 const inOne = (text: string) => [Buffer.from(text)];
 const lengths = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 5 });
 
-describe('a reply within the bound', () => {
-  it('is what JSON.parse makes of it, however it is cut', async () => {
+describe('JSON within the bound', () => {
+  it('reads a reply as JSON.parse does, in any pieces', async () => {
     const spaces = fc.constantFrom(undefined, 1);
     const property = fc.asyncProperty(fc.jsonValue(), spaces, lengths, async (value, space, pieces) => {
       const text = JSON.stringify(value, null, space);
@@ -35,7 +35,7 @@ describe('a reply within the bound', () => {
   });
 
   it.each(['', '[', '[1,]', '[,]', '[1 2]', '{"a":[}', '[[1]', '{"a":[1]', ']', 'no'])(
-    'but is none where it is no JSON: %s',
+    'refuses invalid JSON: %s',
     async (text) => {
       await expect(readJson(inOne(text))).rejects.toThrow(SyntaxError);
     },
@@ -46,7 +46,7 @@ describe.each(absurdJson)('%s', (_, absurd) => {
   it.each([
     ['[', ']', (read: unknown) => read],
     ['{"ok":true,"result":[', ']}', (read: unknown) => (read as { readonly result: unknown }).result],
-  ])('in a list is left unparsed, and nothing else is: %s', async (begin, end, listOf) => {
+  ])('leaves only the oversized element of a list unparsed: %s', async (begin, end, listOf) => {
     const most = watchParsing();
     const text = `${begin}{"id":1},{"deep":{"id":8},"body":${absurd},"id":"2"},{"id":3}${end}`;
     const list = listOf(await readJson(cut(text, [65_536])));
@@ -60,14 +60,14 @@ describe.each(absurdJson)('%s', (_, absurd) => {
     expect(most.marks).toBeLessThanOrEqual(textBound.marks);
   });
 
-  it('is refused where it is all there is', async () => {
+  it('refuses a reply that is nothing but an oversized value', async () => {
     await expect(readJson(inOne(`{"ok":true,"result":{"body":${absurd}}}`))).rejects.toThrow(
       expect.objectContaining({ name: 'RangeError', code: 'ERR_REPLY_TOO_LARGE' }),
     );
   });
 });
 
-it('a reply without an end is read no further', async () => {
+it('stops reading a reply that never ends', async () => {
   let sent = 0;
   async function* endless() {
     yield Buffer.from('[{"id":1,"text":"');
@@ -77,7 +77,7 @@ it('a reply without an end is read no further', async () => {
   expect(sent).toBeLessThan(40 * 1024 * 1024);
 });
 
-it('a list without an end is no work without an end, and keeps what came before it where that is asked for', async () => {
+it('stops at a list that never ends, and keeps its elements if asked', async () => {
   const many = `{"ok":true,"result":[${'{"update_id":1},'.repeat(10_001)}{"update_id":2,"text":"`;
   await expect(readJson(inOne(many))).rejects.toThrow('the reply is too large');
   const read = (await readJson(inOne(many), { isEndlessKept: true })) as { readonly result: unknown[] };
@@ -85,25 +85,25 @@ it('a list without an end is no work without an end, and keeps what came before 
   expect(read.result.at(-1)).toMatchObject({ fields: { update_id: 2 } });
 });
 
-it('a text in memory is judged by its length and its values, not by what its strings hold', () => {
+it('judges text in memory by its length and values, not by its strings', () => {
   expect(boundProblem(`"${',['.repeat(textBound.marks)}"`)).toBeUndefined();
   expect(boundProblem(`[${'1,'.repeat(textBound.marks)}1]`)).toBe(`more than ${textBound.marks} values`);
   expect(boundProblem('x'.repeat(textBound.bytes + 1))).toBe(`longer than ${textBound.bytes} bytes`);
 });
 
-it('two texts that begin alike are told apart', () => {
+it('tells two long texts apart that begin alike', () => {
   const [one, other] = ['1', '2'].map((end) => UnparsedJson.of(`["${'x'.repeat(20_000)}${end}"]`, 'long'));
   expect(JSON.stringify(one)).not.toBe(JSON.stringify(other));
 });
 
-it('the fields of an object within are found, whatever else there is', () => {
+it('finds the fields of a nested object among any others', () => {
   const body = '"mentions":[{"id":"9"},"]"],"author":{"id":"8"},"id":"7","name":"\\"é","n":-1.5e3,"is":true';
   const text = `{"t":"MESSAGE_CREATE","s":5,"op":0,"d":{${body},"none":null}}`;
   expect(UnparsedJson.of(text, 'long').fields).toEqual({ t: 'MESSAGE_CREATE', s: 5, op: 0 });
   expect(UnparsedJson.of(text, 'long', 2).fields).toEqual({ id: '7', n: -1500, is: true, none: null });
 });
 
-it('of endless fields only the first are looked at', () => {
+it('reads only the first of endless fields', () => {
   const most = watchParsing();
   const text = `{"update_id":7,${Array.from({ length: 100_000 }, (_, at) => `"${at}":1`).join()}}`;
   const { fields } = UnparsedJson.of(text, 'long');
@@ -112,7 +112,7 @@ it('of endless fields only the first are looked at', () => {
   expect(most.times).toBeLessThan(2_000);
 });
 
-it('others have their turn whenever the work has taken long enough', async () => {
+it('lets others take turns whenever reading has taken long enough', async () => {
   let now = 0;
   let turns = 0;
   const turn = takingTurns(() => now);

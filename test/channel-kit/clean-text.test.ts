@@ -8,7 +8,7 @@ const anyText = fc
   .map((all) => all.join(''));
 
 describe('cutting text', () => {
-  it('keeps what fits, stays within the limit, and leaves no half characters', () =>
+  it('cuts text to the limit without half characters, and keeps text that fits', () =>
     holds(
       fc.property(anyText, fc.integer({ min: 120, max: 400 }), (text, limit) => {
         const clean = text.toWellFormed().replaceAll('\u0000', '\ufffd');

@@ -8,14 +8,14 @@ import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble, type SessionDouble } from '../support/session-double.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-it('reads again by itself: the event that told of a change may be lost', async () => {
+it('reads again without an event, in case that one was lost', async () => {
   const { session, frames } = aConnection({ lookMs: 5 });
   await expect.poll(() => frames.length, { timeout: patienceMs }).toBeGreaterThan(1);
   session.say(terminalRoute('main'), { text: 'said unheard' });
   await expect.poll(() => frames.join(), { timeout: patienceMs }).toContain('said unheard');
 });
 
-it('keeps a client while the store is away, and lets it know that the connection stands', async () => {
+it('keeps a client connected while the store is unavailable', async () => {
   const session = createSessionDouble();
   let isAway = true;
   let isReading = false;
@@ -54,7 +54,7 @@ it('follows its conversation to another session as soon as something is sent the
   await expect.poll(() => frames.join(), { timeout: patienceMs }).toContain('"of":"another session"');
 });
 
-it('reads no further from a client that sends faster than the store takes, and goes on once that has caught up', async () => {
+it('pauses a client that sends faster than the store, and resumes it afterwards', async () => {
   const session = createSessionDouble();
   const store = Promise.withResolvers<void>();
   const accept: typeof session.intake.accept = async (...batch) => {

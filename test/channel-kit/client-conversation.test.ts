@@ -23,7 +23,7 @@ const itemAt = (position: number, state = 'answered'): TimelineItem => ({
 });
 
 describe('a client conversation', () => {
-  it('watches and reads on hello, from where the client is', () => {
+  it("watches and reads from the client's position on hello", () => {
     const { actions } = stepConversation(newConversation, frame({ type: 'hello', after: 7 }));
     expect(actions).toEqual([
       { kind: 'watch', conversation: 'main' },
@@ -31,7 +31,7 @@ describe('a client conversation', () => {
     ]);
   });
 
-  it('takes nothing before hello', () => {
+  it('accepts nothing before hello', () => {
     const { actions } = stepConversation(newConversation, frame({ type: 'stop', id: randomUUID() }));
     expect(actions).toMatchObject([{ kind: 'reply', frame: { type: 'problem', code: 'hello_first' } }]);
   });
@@ -42,7 +42,7 @@ describe('a client conversation', () => {
     expect(actions).toMatchObject([{ frame: { type: 'problem', code: 'too_long', id, retry: false } }]);
   });
 
-  it('replaces what a database cannot store', () => {
+  it('replaces characters that a database cannot store', () => {
     const { actions } = stepConversation(opened(), {
       kind: 'frame',
       text: `{"type":"send","id":"${randomUUID()}","text":"a\\u0000b\\ud800c"}`,
@@ -50,7 +50,7 @@ describe('a client conversation', () => {
     expect(actions).toMatchObject([{ kind: 'accept', frame: { text: 'a\ufffdb\ufffdc' } }]);
   });
 
-  it('reads again from the oldest message whose end is still open', () => {
+  it('reads again from the oldest item that is still open', () => {
     const read = stepConversation(opened(), {
       kind: 'items',
       of: 's',
@@ -69,7 +69,7 @@ describe('a client conversation', () => {
     expect(later.actions).toEqual([{ kind: 'read', after: 3 }]);
   });
 
-  it('tells what goes on by the store behind the last page, and not when it is out of date', () => {
+  it('sends the stored activity after the last page, unless it is out of date', () => {
     const standing = { run: { runId: 'r', tools: [] } };
     const told = stepConversation(opened(), { kind: 'items', of: 's', items: [itemAt(1)], standing });
     const stands = { type: 'standing', hellos: 1, ...standing };
@@ -80,7 +80,7 @@ describe('a client conversation', () => {
     expect(late.actions.map((action) => action.kind)).toEqual(['reply', 'read']);
   });
 
-  it('tells which hello it has answered: that of a client which asks once more is read for anew', () => {
+  it('says which hello an answer is for and reads again for a repeated one', () => {
     const hello = frame({ type: 'hello' });
     const read = { kind: 'items', of: 's', items: [], standing: {} } as const;
     const again = stepConversation(opened(), hello);
@@ -93,7 +93,7 @@ describe('a client conversation', () => {
     expect(late.actions.at(-1)).toEqual({ kind: 'reply', frame: { type: 'standing', hellos: 2 } });
   });
 
-  it('begins anew where its conversation has come to lead to another session', () => {
+  it('starts over when its conversation leads to another session', () => {
     const read = (of: string, ...items: readonly TimelineItem[]) =>
       ({ kind: 'items', of, items, standing: {} }) as const;
     const anew = [{ kind: 'watch', conversation: 'main' }, { kind: 'read' }];
@@ -119,7 +119,7 @@ describe('a client conversation', () => {
     );
   });
 
-  it('survives any frame, and changes no prototype', { timeout: 1_200_000 }, () => {
+  it('survives any frame without changing a prototype', { timeout: 1_200_000 }, () => {
     const anyText = fc.oneof(
       fc.string(),
       fc.json(),

@@ -24,32 +24,32 @@ beforeAll(async () => {
 
 afterAll(() => void cutting.close());
 
-describe.each(clients)('a request by %s', (_name, call) => {
-  it('that finds nobody there has never left', async () => {
+describe.each(clients)('requests by %s', (_name, call) => {
+  it('knows that a request never left if nothing listens', async () => {
     const error = await faultOf(call(`http://127.0.0.1:${closedPort}/`));
     expect(neverLeft(error)).toBe(true);
     expect(noAnswerFrom('Parley', error)).toBe('no answer from Parley (ECONNREFUSED)');
   });
 
-  it('that finds nobody at any of several addresses has never left', async () => {
+  it('knows that a request never left if nothing listens at any of several addresses', async () => {
     expect(neverLeft(await faultOf(call(`http://localhost:${closedPort}/`)))).toBe(true);
   });
 
-  it('that is cut off may have been heard', async () => {
+  it('assumes that an interrupted request may have arrived', async () => {
     const error = await faultOf(call(`http://127.0.0.1:${portOf(cutting)}/secret-token`));
     expect(neverLeft(error)).toBe(false);
     expect(noAnswerFrom('Parley', error)).not.toContain('secret-token');
   });
 });
 
-it('is looked for where a library keeps it', () => {
+it('finds the fault where a library wraps it', () => {
   const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
   expect(neverLeft(Object.assign(new Error('wrapped'), { error: new Error('x', { cause: refused }) }))).toBe(
     true,
   );
 });
 
-it('has never left where no address was reached, be it that one of them took too long', () => {
+it('knows that a request never left if no address was reached, even after a timeout', () => {
   const connect = (code: string) => Object.assign(new Error(`connect ${code}`), { code, syscall: 'connect' });
   // As Node.js builds it: the code is that of the first attempt, and nothing says that it came from a connect.
   const all = (...attempts: readonly Error[]) =>
@@ -62,7 +62,7 @@ it('has never left where no address was reached, be it that one of them took too
   expect(neverLeft(all(reset, connect('ENETUNREACH')))).toBe(false);
 });
 
-it('counts as heard where the fault says nothing, or one of several faults does not fit', () => {
+it('assumes that a request arrived if the fault does not say otherwise', () => {
   const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
   const reset = Object.assign(new Error('read'), { code: 'ECONNRESET' });
   expect([undefined, 'no', new Error('?'), new AggregateError([refused, reset])].map(neverLeft)).toEqual([

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { rememberSuccess } from '../../src/channel-kit/remember-success.ts';
 
-it('makes a call until it succeeds, once for all who ask meanwhile, and never again', async () => {
+it('makes a call until it succeeds, once for all concurrent callers, and never again', async () => {
   let calls = 0;
   const ask = rememberSuccess(async () => {
     calls += 1;

@@ -37,8 +37,8 @@ const hostile = fc.oneof(
 );
 const runs = { numRuns: isLong ? 20_000 : 500 };
 
-describe('a number from outside', () => {
-  it('stays in its range, whatever it is', () => {
+describe('numbers from a network', () => {
+  it('keeps any number within its range', () => {
     fc.assert(
       fc.property(hostile, fc.integer(), fc.nat(), (value, min, span) => {
         const max = min + span;
@@ -53,7 +53,7 @@ describe('a number from outside', () => {
     );
   });
 
-  it('makes no wait shorter than the gap or longer than five minutes, in either unit', () => {
+  it('limits any wait to between the minimum gap and five minutes, in either unit', () => {
     fc.assert(
       fc.property(hostile, hostile, fc.constantFrom(1, 1000), (value, fallback, unitMs) => {
         const waitMs = retryAfterMs(value, { unitMs, fallbackMs: fallback as number });
@@ -65,7 +65,7 @@ describe('a number from outside', () => {
     );
   });
 
-  it('makes no date before 2010 or in the future', () => {
+  it('accepts no date before 2010 or in the future', () => {
     fc.assert(
       fc.property(hostile, fc.constantFrom(1, 1000), (value, unitMs) => {
         const time = remoteTime(value, now, unitMs);
@@ -76,7 +76,7 @@ describe('a number from outside', () => {
     );
   });
 
-  it('is itself where it is sensible', () => {
+  it('keeps a sensible number unchanged', () => {
     expect(clampRemote('2.5', { min: 0, max: 10, fallback: 1 })).toBe(2.5);
     expect(remoteCount(3.9)).toBe(3);
     expect(remoteSize('1048576')).toBe(1_048_576);
@@ -94,12 +94,12 @@ describe('a number from outside', () => {
     [3_000_000, 30 * 24 * 3_600_000, longestWaitMs],
     [1e300, 30 * 24 * 3_600_000, longestWaitMs],
     [Number.POSITIVE_INFINITY, 30 * 24 * 3_600_000, longestWaitMs],
-  ])('of %s seconds is asked for as %s ms and waited for %s ms', (value, askedMs, waitMs) => {
+  ])('reads a wait of %s seconds as a request for %s ms and a wait of %s ms', (value, askedMs, waitMs) => {
     expect(askedWaitMs(value, 1000)).toBe(askedMs);
     expect(retryAfterMs(value, { unitMs: 1000, fallbackMs: 7000 })).toBe(waitMs);
   });
 
-  it.each([0, -1, Number.NaN, 8.64e15, 'yesterday', undefined])('is now when it is the date %s', (value) => {
+  it.each([0, -1, Number.NaN, 8.64e15, 'yesterday', undefined])('replaces the date %s by now', (value) => {
     expect(remoteTime(value, now)).toBe(now);
   });
 });

@@ -3,7 +3,7 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 
 describe('the clock of the process', () => {
   it.each([2 ** 31, 1e15, Number.MAX_VALUE, Number.POSITIVE_INFINITY])(
-    'does not take a wait of %d ms for none',
+    'does not end a wait of %d ms at once',
     async (ms) => {
       const ended = new AbortController();
       const wait = systemClock.wait(ms, ended.signal).then(() => 'waited' as const);

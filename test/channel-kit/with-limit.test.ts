@@ -8,12 +8,12 @@ const untilAborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => resolve(signal.reason), { once: true });
   });
 
-describe('a call with a limit', () => {
-  it('is aborted with a TimeoutError when its time is over', async () => {
+describe('calls with a limit', () => {
+  it('aborts a call with a TimeoutError when its time is up', async () => {
     expect(await withLimit(1, undefined, untilAborted)).toMatchObject({ name: 'TimeoutError' });
   });
 
-  it('is aborted with the reason of the outer signal, also when that was aborted before', async () => {
+  it("aborts a call with the outer signal's reason, even if that was aborted earlier", async () => {
     const outer = new AbortController();
     const called = withLimit(3_600_000, outer.signal, untilAborted);
     outer.abort('stopping');
@@ -21,7 +21,7 @@ describe('a call with a limit', () => {
     expect(await withLimit(3_600_000, outer.signal, untilAborted)).toBe('stopping');
   });
 
-  it('leaves no timer and no listener behind, however it ends', async () => {
+  it('leaves no timer and no listener behind, however a call ends', async () => {
     const outer = new AbortController();
     const given: AbortSignal[] = [];
     await withLimit(20, outer.signal, async (signal) => given.push(signal));

@@ -25,7 +25,7 @@ function problemOf(channels: object, variables: Record<string, string> = {}): st
 }
 
 describe('several accounts of one network', () => {
-  it('have a token each, by their name or by the variable they name, and take over the rest', () => {
+  it("gives each account its token by name or by variable, and the network's other settings", () => {
     const accounts = {
       work: { pollSeconds: 5 },
       'at-home': { tokenEnv: 'HOME_BOT', apiRoot: 'https://bots.example' },
@@ -51,7 +51,7 @@ describe('several accounts of one network', () => {
     expect(secretsOf(config)).toEqual(expect.arrayContaining([tokenOf(1), tokenOf(2), tokenOf(3)]));
   });
 
-  it('are told that a bot is configured twice where one names the variable of the network', () => {
+  it("reports a bot that is configured twice, by an account and by the network's variable", () => {
     const problem = problemOf(
       { telegram: { accounts: { work: { tokenEnv: 'TELEGRAM_BOT_TOKEN' } } } },
       { TELEGRAM_BOT_TOKEN: tokenOf(1) },
@@ -59,7 +59,7 @@ describe('several accounts of one network', () => {
     expect(problem).toContain('an account can be configured only once');
   });
 
-  it('are off together, and each for itself', () => {
+  it('turns accounts off together or one by one', () => {
     const variables = { TELEGRAM_BOT_TOKEN_A: tokenOf(1), TELEGRAM_BOT_TOKEN_B: tokenOf(2) };
     const accounts = { a: {}, b: { enabled: false } };
     const both = load({ telegram: { accounts } }, variables).channels.telegram;
@@ -72,7 +72,7 @@ describe('several accounts of one network', () => {
     expect(none.accounts?.a?.enabled).toBe(false);
   });
 
-  it('of Discord have a token each, and one bot is configured once', () => {
+  it('gives Discord accounts a token each and refuses one bot configured twice', () => {
     const first = 'MTA0NzM0MTIzNDU2Nzg5MDEy.G4abcd.0123456789abcdefghijklmnopqrs-_xyz';
     const variables = { DISCORD_BOT_TOKEN: first, DISCORD_BOT_TOKEN_WORK: `${first}2` };
     const { discord } = load({ discord: { backfillHours: 5, accounts: { work: {} } } }, variables).channels;
@@ -84,7 +84,7 @@ describe('several accounts of one network', () => {
     );
   });
 
-  it('of Signal share the address and have a number each', () => {
+  it('gives Signal accounts a shared address and a number each', () => {
     const accounts = { work: { number: '+15550002222' }, home: { number: '+15550003333' } };
     const { signal } = load({ signal: { apiUrl: 'http://127.0.0.1:8080', accounts } }).channels;
     expect(signal.enabled).toBe(false);
@@ -122,7 +122,7 @@ describe('several accounts of one network', () => {
     ['a token in the file', { work: { token: 'x' } }, {}, 'set TELEGRAM_BOT_TOKEN_WORK in the environment'],
     ['a name that is none', { 'no name!': {} }, {}, 'use up to 64 letters'],
     ['no name of a variable', { work: { tokenEnv: 'my token' } }, {}, "isn't the name of a variable"],
-  ])('are refused with %s', (_name, accounts, variables, problem) => {
+  ])('refuses accounts with %s', (_name, accounts, variables, problem) => {
     expect(problemOf({ telegram: { accounts } }, variables)).toContain(problem);
   });
 });

@@ -21,7 +21,7 @@ function load(folder: string, environment: NodeJS.ProcessEnv = {}) {
   return loadConfig({ ...readEnvironment(values), files, problems }, folder);
 }
 
-it('counts below the environment, the one beside the checkout above the one in the data folder', () => {
+it('ranks the environment first, then the .env beside the checkout, then the one in the data folder', () => {
   const folder = aCheckout({
     beside:
       '# comment\nPARLEY_DATA_DIR=data\nexport PARLEY_PORT="1001"\nPARLEY_HOST=\nPARLEY_LOG_LEVEL=warn\n',
@@ -35,7 +35,7 @@ it('counts below the environment, the one beside the checkout above the one in t
   );
 });
 
-it('is named where one of its values is wrong', () => {
+it('names the .env file of a wrong value', () => {
   const folder = aCheckout({ beside: 'PARLEY_PORT=high\nTELEGRAM_BOT_TOKEN=no\n' });
   const path = join(folder, '.env');
   expect(() => load(folder)).toThrow(`PARLEY_PORT in ${path}: "high"`);
@@ -43,7 +43,7 @@ it('is named where one of its values is wrong', () => {
   expect(() => load(folder, { PARLEY_PORT: 'low' })).toThrow('PARLEY_PORT in the environment: "low"');
 });
 
-it('says what to do about a file that cannot be used', () => {
+it('says what to do about an unusable .env file', () => {
   const large = aCheckout({ beside: Buffer.alloc(64 * 1024 + 1, '#') });
   expect(() => load(large)).toThrow(/\.env: is larger than 64 KB; shorten it/);
   const folder = aCheckout({});
@@ -51,7 +51,7 @@ it('says what to do about a file that cannot be used', () => {
   expect(() => load(folder)).toThrow(/\.env: can't be read/);
 });
 
-it('refuses a value that would be read as less or more than it is, and reads what other systems write', () => {
+it('refuses values that would be cut or run on, and reads files from other systems', () => {
   const cut = aCheckout({ beside: 'PARLEY_HOST=127.0.0.2 # here\nMY_KEY=abc#def\nexport A=1#2\n' });
   expect(() => load(cut)).toThrow(
     /2 problems:\n.*\.env: MY_KEY continues after a #.*quote the value.*\n.*\.env: A /,
@@ -68,7 +68,7 @@ it('refuses a value that would be read as less or more than it is, and reads wha
   expect(() => load(wide)).toThrow(/\.env: isn't UTF-8 text; save it as UTF-8/);
 });
 
-it('may be missing', () => {
+it('starts without a .env file', () => {
   const config = load(aCheckout({}));
   expect(config.envFiles).toEqual([]);
   expect(settingsSources(config)).toBe('defaults and the environment');

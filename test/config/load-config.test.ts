@@ -38,8 +38,8 @@ function problemsOf(file: unknown, variables: Record<string, string> = {}): stri
 
 const ollama = { provider: 'ollama', id: 'qwen3' };
 
-describe('with neither file nor environment', () => {
-  it('runs the demo model on loopback with the defaults of the spec', () => {
+describe('neither file nor environment', () => {
+  it('starts the demo model on loopback with the default settings', () => {
     expect(load(undefined)).toMatchObject({
       dataDir: join(folder, 'data'),
       host: '127.0.0.1',
@@ -84,14 +84,14 @@ describe('with neither file nor environment', () => {
     });
   });
 
-  it('admits nobody unknown', () => {
+  it('admits no strangers by default', () => {
     const { access } = load(undefined);
     expect([access.dmPolicy, access.groupPolicy]).not.toContain('open');
   });
 });
 
 describe('the environment', () => {
-  it('wins over the file', () => {
+  it('prefers the environment over the file', () => {
     const config = load(
       { port: 1, logLevel: 'warn', model: 'claude-of-the-file', access: { dmPolicy: 'disabled' } },
       {
@@ -110,7 +110,7 @@ describe('the environment', () => {
     });
   });
 
-  it('brings several keys, the telegram account and the owners', () => {
+  it('reads several keys, the Telegram account and the owners from the environment', () => {
     const config = load(undefined, {
       ANTHROPIC_API_KEY: 'sk-ant-0000001, sk-ant-0000002',
       ANTHROPIC_BASE_URL: 'http://127.0.0.1:9999',
@@ -134,17 +134,17 @@ describe('the environment', () => {
       'anthropic/claude-sonnet-5-5',
     ],
     [{ PARLEY_MODEL: 'ollama/qwen3' }, 'ollama/qwen3'],
-  ])('finds the model that answers by default: %j', (variables, model) => {
+  ])('chooses the default model from the environment: %j', (variables, model) => {
     expect(load(undefined, variables).model).toBe(model);
   });
 
-  it('reads the keys of a provider from the variable it names', () => {
+  it("reads a provider's keys from the variable that it names", () => {
     const file = { providers: { house: { baseUrl: 'http://127.0.0.1:9', keysEnv: 'WORK_API_KEY' } } };
     const config = load(file, { WORK_API_KEY: 'sk-house-00001' });
     expect(config.providers.house?.apiKeys.map((key) => key.reveal())).toEqual(['sk-house-00001']);
   });
 
-  it('turns Signal on by the address of its server, and keeps the secret of its webhook', () => {
+  it("turns Signal on by its server's address and keeps its webhook secret", () => {
     const secret = 'f3a81c0b9d4e27568c1d';
     const config = load(undefined, {
       SIGNAL_API_URL: 'http://127.0.0.1:8080',
@@ -166,7 +166,7 @@ describe('the environment', () => {
     expect(problemsOf(undefined, { SIGNAL_NUMBER: '0170 123' })).toContain('SIGNAL_NUMBER');
   });
 
-  it('turns Discord on by the token of its bot, and keeps that', () => {
+  it("turns Discord on by its bot's token and keeps it", () => {
     const token = 'MTA0NzM0MTIzNDU2Nzg5MDEy.G4abcd.0123456789abcdefghijklmnopqrstuvwxyz';
     const variables = { DISCORD_BOT_TOKEN: token, DISCORD_API_BASE: 'http://127.0.0.1:9997/api' };
     const config = load(undefined, variables);
@@ -178,24 +178,24 @@ describe('the environment', () => {
     expect(problemsOf(undefined, { DISCORD_BOT_TOKEN: 'changeme' })).toContain('Bot page');
   });
 
-  it('counts a variable set to nothing as absent', () => {
+  it('treats an empty variable as absent', () => {
     expect(load(undefined, { PARLEY_TOKEN: '', PARLEY_PORT: '', ANTHROPIC_API_KEY: '' })).toMatchObject({
       port: 7411,
       model: 'demo',
     });
   });
 
-  it('names the variable when its value is wrong', () => {
+  it('names the variable whose value is wrong', () => {
     const text = problemsOf(undefined, { PARLEY_PORT: 'http', PARLEY_DM_POLICY: 'opne' });
     expect(text).toContain(`PARLEY_PORT in the environment: "http" isn't a number; write a number`);
     expect(text).toContain(`PARLEY_DM_POLICY in the environment: "opne" isn't allowed`);
     expect(text).toContain('Did you mean "open"?');
   });
 
-  it('reports a misspelt variable instead of ignoring it', () => {
+  it('reports a misspelled variable instead of ignoring it', () => {
     expect(problemsOf(undefined, { PARLEY_OWNER: 'telegram:1' })).toContain('Did you mean PARLEY_OWNERS?');
   });
-  it('refuses a proxy that would be passed by, unless a direct connection is meant', () => {
+  it('refuses a proxy that it would not use, unless a direct connection is allowed', () => {
     const proxy = { https_proxy: 'http://user:secret@proxy.example:3128' };
     expect(problemsOf(undefined, proxy)).toContain('https_proxy in the environment: names a proxy');
     expect(problemsOf(undefined, proxy)).not.toContain('secret');
@@ -205,7 +205,7 @@ describe('the environment', () => {
 });
 
 describe('a broken configuration', () => {
-  it('reports all its problems together, each with path, problem and fix', () => {
+  it('reports all problems together, each with path, problem and fix', () => {
     const text = problemsOf(
       { prot: 1, queue: { dm: { mode: 'steeer', cap: 0 } }, agents: [{ id: 'agent' }] },
       { TELEGRAM_BOT_TOKEN: 'changeme' },
@@ -333,7 +333,7 @@ describe('a broken configuration', () => {
     expect(problemsOf(file)).toMatch(expected);
   });
 
-  it('never shows a secret it refuses', () => {
+  it('never shows a secret that it refuses', () => {
     const secret = 'canary-5f2a';
     const text = [
       problemsOf({ channels: { telegram: { token: secret } } }),
@@ -348,7 +348,7 @@ describe('a broken configuration', () => {
     expect(text).toContain('set TELEGRAM_BOT_TOKEN in the environment and remove it here');
   });
 
-  it('refuses a named file that is not there, and reads one that is', () => {
+  it('refuses a named file that does not exist and reads one that does', () => {
     expect(problemsOf(undefined, { PARLEY_CONFIG: 'other.json' })).toMatch(/other\.json: doesn't exist/);
     writeFileSync(join(folder, 'other.json'), '{ "port": 9, "dataDir": "state" }');
     expect(load(undefined, { PARLEY_CONFIG: 'other.json' })).toMatchObject({
@@ -374,7 +374,7 @@ describe('the address of Redis (threat 14)', () => {
     ['redis://:changeme@10.255.255.1', 'contains a password that is a placeholder'],
     ['http://127.0.0.1:6379', isOther],
     ['localhost:6379', isOther],
-  ])('refuses %s', (REDIS_URL, reason) => {
+  ])('refuses the Redis address %s', (REDIS_URL, reason) => {
     const problem = problemsOf(undefined, { REDIS_URL });
     expect(problem).toContain('REDIS_URL in the environment');
     expect(problem).toContain(reason);
@@ -387,18 +387,18 @@ describe('the address of Redis (threat 14)', () => {
     'redis://:s3cr3t-p4ss@redis:6379',
     'rediss://user:s3cr3t-p4ss@redis.example',
     '/run/redis.sock',
-  ])('accepts %s', (REDIS_URL) => {
+  ])('accepts the Redis address %s', (REDIS_URL) => {
     expect(load(undefined, { REDIS_URL }).redisUrl?.reveal()).toBe(REDIS_URL);
   });
 
-  it('accepts a remote server without a password only when told so', () => {
+  it('accepts a remote Redis without a password only if told so', () => {
     const REDIS_URL = 'redis://10.0.0.7';
     expect(load({ allowInsecureRedis: true }, { REDIS_URL }).redisUrl?.reveal()).toBe(REDIS_URL);
   });
 });
 
 describe('the configuration', () => {
-  it('cannot be changed after it was loaded', () => {
+  it('freezes the loaded configuration', () => {
     const config = load({ channels: { telegram: { extra: { deep: [1] } } } });
     const visit = (value: unknown) => {
       if (typeof value !== 'object' || value === null) return;
@@ -408,16 +408,16 @@ describe('the configuration', () => {
     visit(config);
   });
 
-  it("keeps a channel's own settings for the channel", () => {
+  it("keeps a channel's own settings for that channel", () => {
     expect(load({ channels: { telegram: { pollSeconds: 5 } } }).channels.telegram.pollSeconds).toBe(5);
   });
 
-  it('counts a group with settings of its own as allowed', () => {
+  it('treats a group with its own settings as allowed', () => {
     const config = load({ access: { allowGroups: ['telegram:-1'], groups: { 'telegram:-2': {} } } });
     expect(config.access.allowGroups).toEqual(['telegram:-1', 'telegram:-2']);
   });
 
-  it('links page and terminal as one person unless told otherwise', () => {
+  it('links page and terminal as one person by default', () => {
     expect(load({ identityLinks: { ann: ['web:owner', 'telegram:5'] } }).identityLinks).toEqual({
       owner: ['terminal:owner'],
       ann: ['web:owner', 'telegram:5'],
@@ -428,13 +428,13 @@ describe('the configuration', () => {
     });
   });
 
-  it('gives each further agent a workspace of its own', () => {
+  it('gives each further agent its own workspace', () => {
     const [first, second] = load({ agents: [{ id: 'main' }, { id: 'help' }] }).agents;
     expect(first?.workspace).not.toBe(second?.workspace);
   });
 
   it.each(['.', '..', '/', 'workspace/../../data'])(
-    'refuses the workspace %j, which holds its own data',
+    'refuses the workspace %j, which contains its own data',
     (workspace) => {
       expect(problemsOf({ agents: [{ id: 'main', workspace }] })).toMatch(
         /agents\[0\]\.workspace: contains .*data, which the file tools would expose/,
@@ -442,7 +442,7 @@ describe('the configuration', () => {
     },
   );
 
-  it('refuses a workspace beside the data folder that holds its settings', async () => {
+  it('refuses a workspace that contains the settings, even if the data folder is elsewhere', async () => {
     const elsewhere = { PARLEY_DATA_DIR: join(tmpdir(), 'parley-data-elsewhere') };
     const file = { agents: [{ id: 'main', workspace: folder }] };
     expect(problemsOf(file, elsewhere)).toContain(`contains ${join(folder, 'parley.config.json')}`);
@@ -471,7 +471,7 @@ describe('the configuration', () => {
     expect(load({ agents: [{ id: 'main', workspace: '../data-of-mine' }] }).agents).toHaveLength(1);
   });
 
-  it('lets an agent start only itself as a sub-agent unless told otherwise, within limits', () => {
+  it('lets an agent start only itself as a sub-agent by default, within limits', () => {
     const agents = [
       { id: 'main' },
       { id: 'chief', subagents: { allowAgents: ['main', '*'] }, tools: { deny: ['write'] } },
@@ -510,19 +510,19 @@ describe('the configuration', () => {
     expect(named?.find('Hello Parley!')).toEqual({ start: 6, end: 12 });
   });
 
-  it('takes headers of traces percent-encoded, as collectors hand them out, or as they are', () => {
+  it('accepts trace headers percent-encoded or literal', () => {
     const variables = { OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Basic%20YTpi, x-share=50%' };
     const { headers } = load({ tracing: { endpoint: 'http://127.0.0.1:9' } }, variables).tracing;
     expect(headers.authorization?.reveal()).toBe('Basic YTpi');
     expect(headers['x-share']?.reveal()).toBe('50%');
   });
 
-  it('takes any number of megabytes for whole bytes', () => {
+  it('turns any number of megabytes into whole bytes', () => {
     const sizes = Array.from({ length: 20_000 }, (_, index) => bytesOf((index + 1) / 10));
     expect(sizes.filter((bytes, index) => bytes !== (index + 1) * 100_000)).toEqual([]);
   });
 
-  it('keeps a workspace beside the data, and one at home with the variables out of it', () => {
+  it('accepts a workspace beside the data folder, but not one that contains a .env file', () => {
     const file = { agents: [{ id: 'main', workspace: '../files' }] };
     const config = load(file);
     expect(config.agents[0]?.workspace).toBe(join(folder, 'files'));

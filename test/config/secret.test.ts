@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { findSecretProblem, revealSettings, Secret } from '../../src/config/secret.ts';
 import { holds } from '../support/holds.ts';
 
-describe('a secret', () => {
-  it('never prints its value, whatever prints it', () => {
+describe('secrets', () => {
+  it("never prints a secret's value, whatever prints it", () => {
     holds(
       fc.property(fc.string({ minLength: 9 }), (value) => {
         fc.pre(!'[secret]{"a":"[secret]"}{ a: [secret] }'.includes(value));
@@ -27,14 +27,14 @@ describe('a secret', () => {
     );
   });
 
-  it('is revealed to the owner of the settings only on request', () => {
+  it('reveals secrets in settings only on request', () => {
     const settings = { enabled: true, token: new Secret('abc') };
     expect(JSON.stringify(settings)).toBe('{"enabled":true,"token":"[secret]"}');
     expect(revealSettings(settings)).toEqual({ enabled: true, token: 'abc' });
   });
 });
 
-describe('a credential', () => {
+describe('credentials', () => {
   const kinds = ['telegram-token', 'discord-token', 'api-key', 'access-token', 'password'] as const;
   const placeholders = [
     '',
@@ -62,7 +62,7 @@ describe('a credential', () => {
     ' padded-credential ',
   ];
 
-  it.each(placeholders)('is refused when it is the placeholder %j, for every kind', (value) => {
+  it.each(placeholders)('refuses the placeholder %j as a credential of any kind', (value) => {
     for (const kind of kinds) expect(findSecretProblem(value, kind), kind).toBeTypeOf('string');
   });
 
@@ -73,7 +73,7 @@ describe('a credential', () => {
     ['server-key', 'ollama'],
     ['access-token', 'Zm9vYmFyYmF6cXV4MTIzNDU'],
     ['password', 'p'],
-  ] as const)('of kind %s is accepted when it has its form', (kind, value) => {
+  ] as const)('accepts a well-formed credential of kind %s', (kind, value) => {
     expect(findSecretProblem(value, kind)).toBeUndefined();
   });
 
@@ -93,7 +93,7 @@ describe('a credential', () => {
     ['server-key', "'ollama'"],
     ['access-token', 'abcdefghijklmnopqrstu'],
     ['access-token', 'abababababababababababababababab'],
-  ] as const)('of kind %s is refused when it is weak: %j', (kind, value) => {
+  ] as const)('refuses a weak credential of kind %s: %j', (kind, value) => {
     const problem = findSecretProblem(value, kind);
     expect(problem).toBeTypeOf('string');
     expect(problem).not.toContain(value);

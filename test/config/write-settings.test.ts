@@ -13,7 +13,7 @@ beforeEach(async () => {
 const nowhere = readEnvironment({});
 
 describe('the configuration file', () => {
-  it('is created where it belongs, also when PARLEY_CONFIG names it', async () => {
+  it('creates the configuration file in its place or where PARLEY_CONFIG says', async () => {
     const path = join(home, 'parley.config.json');
     expect((await writeSettings({ model: 'demo' }, nowhere, home)).path).toBe(path);
     const named = readEnvironment({ PARLEY_CONFIG: join(home, 'deep', 'mine.json') });
@@ -22,7 +22,7 @@ describe('the configuration file', () => {
     expect(written.path).toBe(join(home, 'deep', 'mine.json'));
   });
 
-  it('keeps all that it holds, and lists grow', async () => {
+  it('keeps the other settings of the file and extends its lists', async () => {
     const path = join(home, 'parley.config.json');
     const before = { owners: ['telegram:1'], access: { dmPolicy: 'open', allowGroups: ['telegram:-5'] } };
     await writeFile(path, JSON.stringify(before), { mode: 0o640 });
@@ -35,7 +35,7 @@ describe('the configuration file', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o640);
   });
 
-  it('is left alone when it is broken', async () => {
+  it('does not touch a broken configuration file', async () => {
     const path = join(home, 'parley.config.json');
     await writeFile(path, '{ "owners": [');
     await expect(writeSettings({ model: 'demo' }, nowhere, home)).rejects.toThrow('config check');
@@ -44,7 +44,7 @@ describe('the configuration file', () => {
 });
 
 describe('the .env file', () => {
-  it('keeps its lines, sets each variable once, and is private', async () => {
+  it('keeps the lines of .env, sets each variable once and makes it private', async () => {
     const path = join(home, '.env');
     await writeFile(path, '# mine\nREDIS_URL=redis://x\nexport OPENAI_API_KEY=old\nOPENAI_API_KEY=older');
     await writeVariables({ OPENAI_API_KEY: 'new-key', TELEGRAM_BOT_TOKEN: '1:a' }, nowhere, home);
@@ -54,7 +54,7 @@ describe('the .env file', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  it('is the one that counts first', async () => {
+  it('writes to the .env file that takes precedence', async () => {
     const path = join(home, 'data', '.env');
     const environment = readEnvironment({ PARLEY_DATA_DIR: join(home, 'data') });
     expect(await writeVariables({ OPENAI_API_KEY: 'k' }, environment, home)).toBe(path);
@@ -63,11 +63,14 @@ describe('the .env file', () => {
     expect(next).toBe(join(home, 'first.env'));
   });
 
-  it.each(['plain', 'with space', 'a#b', "it's", 'say "x"', '$HOME', '`x`', ''])('reads back %j', (value) => {
-    expect(parseEnv(withVariables('A=1\n', { B: value }))).toEqual({ A: '1', B: value });
-  });
+  it.each(['plain', 'with space', 'a#b', "it's", 'say "x"', '$HOME', '`x`', ''])(
+    'reads %j back from .env',
+    (value) => {
+      expect(parseEnv(withVariables('A=1\n', { B: value }))).toEqual({ A: '1', B: value });
+    },
+  );
 
-  it('takes no value that would become another line', () => {
+  it('refuses a value that would become another line of .env', () => {
     expect(() => withVariables('', { A: 'x\nB=1' })).toThrow('line breaks');
   });
 });

@@ -188,24 +188,24 @@ function offenders(text: string, holds: ServiceRule): readonly string[] {
 }
 
 describe.each(Object.entries(rules))('in docker-compose.yml every service %s', (_name, { holds, mutate }) => {
-  it('as it is', () => {
+  it('keeps the rule in docker-compose.yml', () => {
     expect(offenders(original, holds)).toEqual([]);
   });
 
-  it('and a file that breaks the rule is caught', () => {
+  it('catches a Compose file that breaks the rule', () => {
     const mutant = mutate(original);
     expect(mutant).not.toBe(original);
     expect(offenders(mutant, holds)).not.toEqual([]);
   });
 });
 
-describe('the rest of the set-up', () => {
-  it('asks for nothing but the password of Redis when no profile is on', () => {
+describe('the rest of the setup', () => {
+  it('requires only the Redis password when no profile is on', () => {
     const required = [...original.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name);
     expect([...new Set(required)]).toEqual(['REDIS_PASSWORD']);
   });
 
-  it('keeps backups in a volume that the image lets Parley write to', () => {
+  it('keeps backups in a volume that Parley may write to', () => {
     expect(read(original).services.parley?.volumes).toContain('parley-backups:/backups');
     expect(readFileSync('Dockerfile', 'utf8')).toMatch(
       /mkdir \/data \/backups && chown node:node \/data \/backups/,
@@ -216,21 +216,21 @@ describe('the rest of the set-up', () => {
     expect(Object.keys(read(original).services)).toEqual(['parley', 'redis', 'postgres', 'signal']);
   });
 
-  it('mounts machine code where it may run for the Signal server only', () => {
+  it('allows executable mounts for the Signal server only', () => {
     const mounts = Object.entries(read(original).services).filter(([, { tmpfs }]) =>
       tmpfs.some((mount) => /\bexec\b/.test(mount)),
     );
     expect(mounts.map(([name]) => name)).toEqual(['signal']);
   });
 
-  it('builds an image that runs as a user that is not root, from an exact version', () => {
+  it('builds the image from an exact version with a user other than root', () => {
     const dockerfile = readFileSync('Dockerfile', 'utf8');
     expect(dockerfile).toMatch(/^FROM node:24\.\d+\.\d+-/m);
     expect(dockerfile.match(/^USER .*$/gm)?.at(-1)).toBe('USER 1000:1000');
     expect(dockerfile).toContain('--ignore-scripts');
   });
 
-  it('has the command that texts and documents name', () => {
+  it('provides the command that texts and documents name', () => {
     const { parley, chat } = commandsOf('image');
     expect(parley).toBe('docker compose exec parley parley');
     expect(chat.startsWith(`${parley} `)).toBe(true);
@@ -245,7 +245,7 @@ describe('the rest of the set-up', () => {
     expect(typed.filter((command) => !command.endsWith(' parley parley'))).toEqual([]);
   });
 
-  it('tells the first person how to be let in, and back in', () => {
+  it('explains how the first person signs in, and signs in again', () => {
     const page = readFileSync('docs/docker.md', 'utf8');
     for (const command of ['pair approve <code>', 'signin'])
       expect(page).toContain(`parley parley ${command}`);
@@ -253,14 +253,14 @@ describe('the rest of the set-up', () => {
 
   // https://docs.docker.com/reference/cli/docker/compose/restart/: a restart doesn't apply changed environment
   // variables.
-  it('applies changes of .env by making the container anew, not by a restart', () => {
+  it('applies changes of .env by recreating the container instead of a restart', () => {
     const lines = documents.flatMap((text) => text.split(/\n|(?<=\.) /));
     const restarts = lines.filter((line) => /compose restart/.test(line) && !/^\| `config\//.test(line));
     expect(restarts.filter((line) => /\.env/.test(line))).toEqual([]);
     expect(lines.filter((line) => /^\| `\.env` \| `docker compose up -d`/.test(line))).toHaveLength(1);
   });
 
-  it('ships an example of the environment that holds no value one could forget to change', () => {
+  it('ships an example environment without any values', () => {
     const lines = readFileSync('.env.example', 'utf8').split('\n');
     const set = lines.filter((line) => /^[A-Z_]+=./.test(line));
     expect(set).toEqual([]);

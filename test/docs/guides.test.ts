@@ -67,7 +67,7 @@ it('accepts every example of a configuration in the documents', () => {
   for (const example of examples) expect(() => load(example), example).not.toThrow();
 });
 
-it('gives the example team one owner, four members of its group, a model in reserve and priced budgets', () => {
+it('describes a team with one owner, four group members, a fallback model and priced budgets', () => {
   const [file = ''] = blocksIn(read('team.md'), 'json');
   const config = load(file);
   expect(config).toMatchObject({
@@ -78,7 +78,7 @@ it('gives the example team one owner, four members of its group, a model in rese
   expect(warnOfUnpriced(config)).toBeUndefined();
 });
 
-it('quotes in the guides only what Parley says', () => {
+it("quotes only Parley's own texts in the guides", () => {
   const texts = Object.values<string>(english);
   const quotes = guides.flatMap((name) =>
     [...read(name).matchAll(/“([^”]+)”/g)].map(([, quote = '']) => quote.replace(/\s+/g, ' ')),
@@ -87,7 +87,7 @@ it('quotes in the guides only what Parley says', () => {
   expect(quotes.filter((quote) => !texts.some((text) => text.includes(quote)))).toEqual([]);
 });
 
-it('names in the guides only variables that Parley, its compose file or its Signal server reads', () => {
+it('names only variables in the guides that Parley, Compose or the Signal server reads', () => {
   const compose = readFileSync('docker-compose.yml', 'utf8');
   const named = [...guides, 'troubleshooting.md'].flatMap(
     (name) => read(name).match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g) ?? [],
@@ -97,7 +97,7 @@ it('names in the guides only variables that Parley, its compose file or its Sign
   expect(named.filter((name) => !known(name))).toEqual([]);
 });
 
-it('names in the documents only settings that exist', () => {
+it('names only settings that exist', () => {
   const settings = [...read('settings.md').matchAll(/^\| `([^`]+)`/gm)].map(([, path = '']) =>
     path.split('.'),
   );
@@ -116,7 +116,7 @@ it('names in the documents only settings that exist', () => {
   expect(named.filter((path) => !isKnown(path))).toEqual([]);
 });
 
-it('invites the bot to Discord with the permissions that the guide explains, and no others', () => {
+it('invites the Discord bot with exactly the permissions that the guide explains', () => {
   const guide = read('discord.md');
   const flags: Readonly<Record<string, bigint>> = PermissionFlagsBits;
   const table = guide.slice(guide.indexOf('| permission |'));
@@ -132,7 +132,7 @@ it('invites the bot to Discord with the permissions that the guide explains, and
   expect(permissions).toBe(String(bits.reduce((all, bit) => all | bit, 0n)));
 });
 
-it('has an example of each file that shapes an agent, which the agent reads whole', async () => {
+it('has an example of each file that shapes an agent, which the agent reads in full', async () => {
   const guide = read('agent-files.md');
   const examples = [...guide.matchAll(/^`([A-Z]+\.md)`\n\n```markdown\n([\s\S]*?)```/gm)];
   expect(examples.map(([, name]) => name)).toEqual([...bootstrapNames]);

@@ -25,7 +25,7 @@ it('lists every variable that Parley reads, once, and no other', () => {
   expect(named.toSorted()).toEqual([...environmentNames].sort());
 });
 
-it('describes every setting, those of channels and plugins too, and lists them with their defaults', async () => {
+it('describes every setting of Parley, channels and plugins, with its default', async () => {
   const { stdout } = spawnSync(process.execPath, ['bin/parley.mjs', 'config', 'schema'], {
     encoding: 'utf8',
   });
@@ -72,7 +72,7 @@ it('lists every document in the index', () => {
   expect(documents.filter((name) => !index.includes(`(${name})`))).toEqual([]);
 });
 
-it('lists every chat command and every command of the command line, and no other', async () => {
+it('lists every chat command and every CLI command, and no other', async () => {
   const docs = readFileSync('docs/commands.md', 'utf8');
   const inChat = [...docs.matchAll(/^\| `\/([a-z]+)/gm)].map(([, name]) => name);
   expect(inChat.toSorted()).toEqual(chatCommands.map(({ name }) => name).toSorted());
@@ -82,7 +82,7 @@ it('lists every chat command and every command of the command line, and no other
   expect(onLine.toSorted()).toEqual((await commandsIn([])).toSorted());
 });
 
-it('offers JSON with every command of the command line that isn’t a conversation or a process', async () => {
+it('offers JSON with every CLI command except conversations and processes', async () => {
   const without: string[] = [];
   for (const command of await commandsIn([]))
     if (!(await helpOf(command.split(' '))).includes('--json')) without.push(command);
@@ -116,7 +116,7 @@ async function helpOf(words: readonly string[]): Promise<string> {
   return said.join('');
 }
 
-it('describes every metric, and the dashboard asks for none that is not there', () => {
+it('describes every metric, and the dashboard uses only existing ones', () => {
   const known = knownMetrics();
   expect(known.size).toBeGreaterThan(20);
   expect(metricsIn(readFileSync('docs/metrics.md', 'utf8'))).toEqual(known);

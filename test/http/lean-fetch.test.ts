@@ -44,7 +44,7 @@ describe('the lean fetch', () => {
     expect(await lean.json()).toEqual(await plain.json());
   });
 
-  it("calls without loading Node's own undici, as an import of node:http does", async () => {
+  it("makes calls without loading Node's own undici, unlike an import of node:http", async () => {
     const url = await serving(echo);
     const program = `
       import { leanFetch } from ${JSON.stringify(new URL('../../src/http/lean-fetch.ts', import.meta.url))};
@@ -57,7 +57,7 @@ describe('the lean fetch', () => {
     expect(run.stdout).toBe(`200 ${post.body} false true\n`);
   });
 
-  it('hands the body on while it comes', async () => {
+  it('passes the body on as it arrives', async () => {
     const rest = Promise.withResolvers<void>();
     const url = await serving(async (_request, response) => {
       response.write('one');
@@ -73,7 +73,7 @@ describe('the lean fetch', () => {
     expect(read).toEqual(['one', 'two']);
   });
 
-  it('uses its connection again', async () => {
+  it('reuses its connection', async () => {
     const url = await serving(echo);
     let connections = 0;
     server?.on('connection', () => {
@@ -83,7 +83,7 @@ describe('the lean fetch', () => {
     expect(connections).toBe(1);
   });
 
-  it('ends with its signal, before the answer and in the middle of it', async () => {
+  it('aborts with its signal before and during the answer', async () => {
     const url = await serving((request, response) => {
       if (request.url === '/begun') response.write('one');
     });
@@ -98,7 +98,7 @@ describe('the lean fetch', () => {
     await expect(leanFetch(url, { signal: AbortSignal.abort() })).rejects.toThrow();
   });
 
-  it('ends with its signal between the last bytes of an answer and its end', async () => {
+  it("aborts with its signal between the answer's last bytes and its end", async () => {
     const url = await serving((_request, response) => void response.end('all of it'));
     const call = new AbortController();
     const { body } = await leanFetch(url, { signal: call.signal });
@@ -116,7 +116,7 @@ describe('the lean fetch', () => {
     expect(listeners.filter((others) => others === 0)).toEqual([]);
   });
 
-  it('ends each call, and harms nobody else, wherever in it the connection is cut', async () => {
+  it('ends each call wherever the connection is cut, without affecting others', async () => {
     const cutting = new Worker(new URL('./cutting-server.ts', import.meta.url));
     onTestFinished(async () => void (await cutting.terminate()));
     const [port] = await once(cutting, 'message');
@@ -134,7 +134,7 @@ describe('the lean fetch', () => {
     expect(Math.min(...Object.values(ends))).toBeGreaterThan(0);
   });
 
-  it('tells a connection that never stood from one that was cut', async () => {
+  it('tells a connection that was never made from one that was cut', async () => {
     const url = await serving((_request, response) => response.destroy());
     const cut = await leanFetch(url, post).catch((error: unknown) => error);
     expect(cut).toMatchObject({ name: 'TypeError', cause: { code: 'ECONNRESET' } });
@@ -144,7 +144,7 @@ describe('the lean fetch', () => {
     expect(refused).toMatchObject({ cause: { code: 'ECONNREFUSED', syscall: 'connect' } });
   });
 
-  it('fails when its connection is closed without an answer, as an upgrade is that nobody asked for', async () => {
+  it('fails if the connection is upgraded or closed without an answer', async () => {
     const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
     const upgrading = createTcpServer((socket) => socket.once('data', () => socket.write(upgrade)));
     await new Promise<void>((resolve) => upgrading.listen(0, '127.0.0.1', resolve));
@@ -155,7 +155,7 @@ describe('the lean fetch', () => {
     expect(neverLeft(closed)).toBe(false);
   });
 
-  it('has sent nothing before its connection is encrypted', async () => {
+  it('knows that nothing was sent before the connection was encrypted', async () => {
     const cutting = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
     await new Promise<void>((resolve) => cutting.listen(0, '127.0.0.1', resolve));
     const { port } = cutting.address() as AddressInfo;
@@ -165,13 +165,13 @@ describe('the lean fetch', () => {
     expect(neverLeft(cut)).toBe(true);
   });
 
-  it('has two seconds for each address of a name, where Node.js gives 250 ms', () => {
+  it("tries each address of a name for two seconds, instead of Node's 250 ms", () => {
     const asked = "require('node:net').getDefaultAutoSelectFamilyAttemptTimeout()";
     const { stdout } = spawnSync(process.execPath, [...nodeFlags, '-p', asked], { encoding: 'utf8' });
     expect(stdout.trim()).toBe('2000');
   });
 
-  it('uploads streams the way fetch does', async () => {
+  it('uploads streams as fetch does', async () => {
     const url = await serving(echo);
     const form = new FormData();
     form.set('file', new Blob(['bytes']));
@@ -180,7 +180,7 @@ describe('the lean fetch', () => {
   });
 
   it.each([301, 302, 303, 307, 308])(
-    'hands nothing to another host after a %s, and says which host was named',
+    'sends nothing to another host after a %s and names that host',
     async (status) => {
       const asked: string[] = [];
       const other = createServer((request, response) => {
@@ -205,7 +205,7 @@ describe('the lean fetch', () => {
     },
   );
 
-  it('follows a download within its host, a few times, and a send never', async () => {
+  it("follows a download's redirects within its host a few times, and never those of a send", async () => {
     const url = await serving((request, response) => {
       if (request.url === '/old') return void response.writeHead(302, { location: '/new' }).end();
       if (request.url === '/round') return void response.writeHead(302, { location: '/round' }).end();

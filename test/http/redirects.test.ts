@@ -121,7 +121,7 @@ const cases = Object.entries(callers).flatMap(([name, caller]) =>
 );
 
 it.each(cases)(
-  '%s that is redirected with %i to another host never arrives there, and says which host and what to set',
+  'keeps %s from another host after status %i and says which host and what to set',
   async (_name, status, call) => {
     const target = await aRedirect(status);
     const said = String(await call(target).catch((error: unknown) => everything(error)));
@@ -137,7 +137,7 @@ it.each([
   ['/login', /redirects to another path of its own, .* check the path/],
   ['', /redirects to an invalid address; check the address/],
   ['https://user:hidden@other.example/x?token=hidden', /redirects to https:\/\/other\.example, which/],
-])('a redirect to "%s" is named without secrets', async (location, says) => {
+])('names the target of a redirect to "%s" without secrets', async (location, says) => {
   const server = createServer((request, response) => {
     request.resume();
     response.writeHead(302, { location }).end();

@@ -55,7 +55,7 @@ describe('the logger', () => {
     });
   });
 
-  it('loses what comes after its end, and throws nothing for it', async () => {
+  it('drops lines after its end without an error', async () => {
     const path = join(folder, 'parley.log');
     const { log, close } = await createLogger({ level, isPretty: false, destination: path });
     log.info({}, 'early');
@@ -64,7 +64,7 @@ describe('the logger', () => {
     expect(readFileSync(path, 'utf8')).toMatch(/early.*\n$/);
   });
 
-  it('ends also when nobody reads its lines any more', async () => {
+  it('closes even if nobody reads its lines any more', async () => {
     const path = aPipe();
     const reader = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const { log, close } = await createLogger({ level, isPretty: false, destination: path });
@@ -75,7 +75,7 @@ describe('the logger', () => {
     await close();
   });
 
-  it('keeps a few megabytes for a reader that has stopped, and says how much is lost', async () => {
+  it('keeps a few megabytes for a reader that has stopped, and says how much was lost', async () => {
     const path = aPipe();
     const idle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const { log, close } = await createLogger({ level, isPretty: false, destination: path });
@@ -92,7 +92,7 @@ describe('the logger', () => {
     await close();
   });
 
-  it('has the cleaning of its lines timed, once there is something that times it', async () => {
+  it('times the redaction of its lines once a timer is set', async () => {
     const { destination, text } = collect();
     const { log, time, close } = await createLogger({ level, isPretty: false, destination });
     const timed: string[] = [];
@@ -109,7 +109,7 @@ describe('the logger', () => {
     expect(text().trim().split('\n')).toHaveLength(2);
   });
 
-  it('leaves out what is below its level', async () => {
+  it('leaves out lines below its level', async () => {
     const { destination, text } = collect();
     const { log } = await createLogger({ level: 'warn', isPretty: false, destination });
     log.info({}, 'hidden');
@@ -118,7 +118,7 @@ describe('the logger', () => {
     expect(text()).toContain('shown');
   });
 
-  it('takes another level later, for the loggers that were made before too', async () => {
+  it('changes its level later, for existing loggers, too', async () => {
     const { destination, text } = collect();
     const { log, setLevel } = await createLogger({ level: 'info', isPretty: false, destination });
     const ofChannel = log.child({ channel: 'telegram' });
@@ -149,7 +149,7 @@ describe('the logger', () => {
     },
   );
 
-  it('leaves out what a library hangs on its errors, such as message bodies', async () => {
+  it('leaves out what libraries attach to errors, such as message bodies', async () => {
     const { destination, text } = collect();
     const { log } = await createLogger({ level, isPretty: false, destination });
     const err = Object.assign(new Error('400: Bad Request'), {
@@ -161,7 +161,7 @@ describe('the logger', () => {
     expect(JSON.parse(text()).err).toMatchObject({ name: 'Error', message: '400: Bad Request', code: '400' });
   });
 
-  it('shows no escape sequence on a terminal', async () => {
+  it('prints no escape sequence on a terminal', async () => {
     const { destination, text } = collect();
     const { log } = await createLogger({ level, isPretty: true, destination });
     log.info({ name: '\u001b[2J\u001b]0;owned\u0007Eve' }, 'message.received');
@@ -172,7 +172,7 @@ describe('the logger', () => {
 });
 
 describe('the secrets of a configuration (threat 7)', () => {
-  it('are all known to the redactor, passwords inside addresses too', () => {
+  it('registers all secrets of the configuration for redaction, including passwords in addresses', () => {
     const variables = {
       ANTHROPIC_API_KEY: `key-one-${canary},key-two-${canary}`,
       TELEGRAM_BOT_TOKEN: `123456:${canary.replaceAll('-', '_')}_0123456789abcdef`,

@@ -17,7 +17,7 @@ function aWatch() {
   return { holds, told, details, pass };
 }
 
-it('names the section that held the loop, and nothing for what is short', () => {
+it('names the section that held the loop, and ignores short ones', () => {
   const { holds, told, pass } = aWatch();
   holds.run('judge answer', () => pass(49));
   holds.look(49);
@@ -28,7 +28,7 @@ it('names the section that held the loop, and nothing for what is short', () => 
   expect(told).toEqual([['loop.held', { section: 'shape', heldMs: 85, times: 1 }]]);
 });
 
-it('says unknown when no section explains the hold, and one line for many holds', () => {
+it('says unknown if no section explains a hold, and logs many holds as one line', () => {
   const { holds, told, pass } = aWatch();
   for (let second = 0; second < 20; second += 1) {
     holds.run('preview', () => pass(20));
@@ -42,7 +42,7 @@ it('says unknown when no section explains the hold, and one line for many holds'
   expect([...holds.held()]).toEqual([['unknown', 20]]);
 });
 
-it('names the innermost section: what others within it took is not its own', () => {
+it('names the innermost section, which does not include nested ones', () => {
   const { holds, told, pass } = aWatch();
   holds.run('page frame', () => {
     pass(5);
@@ -70,7 +70,7 @@ it('counts a section that throws', () => {
   expect(told).toHaveLength(1);
 });
 
-it('counts what holds the loop in the first minute, and warns only of what comes after it', () => {
+it('counts holds during the first minute, but warns only of later ones', () => {
   const { holds, told, details, pass } = aWatch();
   holds.start();
   holds.run('shape', () => pass(400));

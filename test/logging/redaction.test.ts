@@ -38,7 +38,7 @@ function expectNoTrace(text: string, value: string) {
 describe('redaction by value', () => {
   const redactor = createRedactor(canaries);
 
-  it.each(Object.keys(encodings))('finds every canary in its %s form', (name) => {
+  it.each(Object.keys(encodings))('redacts every canary in its %s form', (name) => {
     for (const canary of canaries) {
       const text = redactor.redact(`before ${encodings[name]?.(canary)} after`);
       expectNoTrace(text, canary);
@@ -46,7 +46,7 @@ describe('redaction by value', () => {
     }
   });
 
-  it('finds any value in any form inside any text', () => {
+  it('redacts any value in any form inside any text', () => {
     const secret = fc.string({ minLength: 8, maxLength: 60, unit: 'grapheme' });
     const noise = fc.string({ maxLength: 30 });
     const encoding = fc.constantFrom(...Object.values(encodings));
@@ -62,7 +62,7 @@ describe('redaction by value', () => {
     );
   });
 
-  it('finds a password inside base64 of a longer text, at each of the three alignments', () => {
+  it('redacts a password inside base64 of a longer text, at each of the three alignments', () => {
     for (const user of ['a', 'ab', 'abc', 'user']) {
       const header = Buffer.from(`${user}:s3cr3t-canary-value`).toString('base64');
       const inner = header.slice(8, 20);
@@ -71,7 +71,7 @@ describe('redaction by value', () => {
     }
   });
 
-  it('hides what looks like a credential even when nobody registered it', () => {
+  it('redacts what looks like a credential even if it is not registered', () => {
     const { redact } = createRedactor();
     const token = '987654321:BBF0123456789abcdefghijklmnopqrs-_x';
     expect(redact(`GET https://api.example/bot${token}/getUpdates failed`)).toBe(
@@ -89,7 +89,7 @@ describe('redaction by value', () => {
     expect(createRedactor([...canaries, 'abc']).redact(text)).toBe(text);
   });
 
-  it('takes values that become known later', () => {
+  it('accepts values that become known later', () => {
     const later = createRedactor();
     expect(later.redact('value-known-later')).toBe('value-known-later');
     later.add('value-known-later');
@@ -97,7 +97,7 @@ describe('redaction by value', () => {
   });
 });
 
-describe('a log line', () => {
+describe('log lines', () => {
   const dirty = [
     'red \u001b[31mtext\u001b[0m',
     'link \u001b]8;;http://evil\u0007click\u001b]8;;\u0007',
@@ -108,7 +108,7 @@ describe('a log line', () => {
     'literal \\u001b[31m backslash',
   ];
 
-  it('holds no control character, escape sequence or direction override', () => {
+  it('strips control characters, escape sequences and direction overrides', () => {
     const shown = dirty.map((text) => JSON.parse(stripLogLine(JSON.stringify({ text }))).text);
     expect(shown).toEqual([
       'red text',
@@ -121,7 +121,7 @@ describe('a log line', () => {
     ]);
   });
 
-  it('stays one valid line of JSON whatever text it carries', () => {
+  it('keeps a log line one valid line of JSON, whatever text it carries', () => {
     const risky = fc.constantFrom(...'\\"\u001b\u0007[]0m;nu0b\n\u009b\u202e\u0000');
     holds(
       fc.property(fc.string({ unit: risky, maxLength: 40 }), (text) => {

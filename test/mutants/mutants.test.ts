@@ -21,8 +21,8 @@ const inTurn = createTurns(2);
 /** For all tests that notice a variant, run one after the other. */
 const limitMs = 3_000_000;
 
-describe('a broken variant', () => {
-  it('fits the code as it is, also where it is not run every time', async () => {
+describe('broken variants', () => {
+  it('fits every broken variant to the code, including those that do not run every time', async () => {
     const mutate = await createMutator(fileURLToPath(new URL('../..', import.meta.url)));
     const misfits = mutants.flatMap((mutant) => {
       try {
@@ -46,7 +46,7 @@ describe('a broken variant', () => {
     }),
   );
 
-  it.concurrent.each(chosen)('is noticed: $name', { timeout: 600_000 }, (mutant) =>
+  it.concurrent.each(chosen)('notices the broken variant: $name', { timeout: 600_000 }, (mutant) =>
     inTurn(async () => {
       const verdict = await judge(mutant);
       expect(verdict.failed, `${mutant.test.name}\n${verdict.output}`).toBeGreaterThan(0);

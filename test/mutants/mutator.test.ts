@@ -19,8 +19,8 @@ export async function close(door: Door, others: readonly Door[]): Promise<void> 
 }
 `;
 
-describe('an edit', () => {
-  it('finds its place whatever the layout, the comments, the trailing commas and the file', async () => {
+describe('edits', () => {
+  it('finds its place whatever the layout, comments, trailing commas and file', async () => {
     const shapes = [
       source,
       source.replaceAll('\n', '\n\n    /* aside */ '),
@@ -35,13 +35,13 @@ describe('an edit', () => {
     }
   });
 
-  it('keeps in its replacement what stood for a name or a run of tokens', async () => {
+  it('keeps what stood for a name or a run of tokens in its replacement', async () => {
     const change = 'await $D.shut({ $$HOW, why: $$WHY }); → $D.call({ $$HOW });';
     const { 'src/a.ts': text } = await mutate({ 'src/a.ts': source }, { in: 'close', change });
     expect(text).toContain('others.length > 0)\n    door.call({ isLocked: true });\n  await others');
   });
 
-  it('reaches into the text of a template', async () => {
+  it('changes the text of a template', async () => {
     const edit = { in: 'close', change: `or \${$$LIST} by "night" → by "day"` };
     const { 'src/a.ts': text } = await mutate({ 'src/a.ts': source }, edit);
     expect(text).toContain(`why: \`it's \${door.name} by "day"\`,`);
@@ -66,19 +66,19 @@ describe('an edit', () => {
     ['a comment only', { in: 'close', change: 'if (door.isOpen) return →' }, /matches nothing/],
     ['two places', { in: 'close', change: 'isLocked: true →' }, /matches in src\/a.ts,src\/a.ts/],
     ['two files', { in: 'gate', change: 'check(who) →' }, /matches in src\/a.ts,src\/b.ts/],
-  ])('that matches %s is refused', async (_, edit, message) => {
+  ])('refuses an edit that matches %s', async (_, edit, message) => {
     await expect(
       mutate({ 'src/a.ts': source, 'src/b.ts': source.split('\n')[0] ?? '' }, edit),
     ).rejects.toThrow(message);
   });
 
-  it('that leaves what does not parse is refused', async () => {
+  it('refuses an edit whose result does not parse', async () => {
     const edit = { in: 'gate', change: 'check(who) → check(' };
     await expect(mutate({ 'src/a.ts': source }, edit)).rejects.toThrow('src/a.ts does not parse');
   });
 });
 
-it('a table of broken variants is read by line, with marks and further edits', async () => {
+it('reads a table of broken variants by line, with marks and further edits', async () => {
   const folder = aFolder();
   const lines = [
     'test/a.test.ts',

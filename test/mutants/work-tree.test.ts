@@ -9,14 +9,14 @@ it.each([
   ['nothing when all pass', {}, 0, 0],
   ['nothing when a file did not load', { numPassedTests: 0, numFailedTestSuites: 1 }, 1, 0],
   ['nothing when the run was cut off', {}, null, 0],
-])('a variant is noticed by %s', (_, counts, code, failed) => {
+])('counts as noticed: %s', (_, counts, code, failed) => {
   expect(readReport(report(counts), code).failed).toBe(failed);
 });
 
 it.each([
   ['does not load', { numPassedTests: 0, numFailedTestSuites: 1 }],
   ['has no test of that name', { numPassedTests: 0 }],
-])('a variant that %s is not judged', (_, counts) => {
+])('does not judge a variant whose file %s', (_, counts) => {
   const verdict = { ...readReport(report(counts), 1), output: 'SyntaxError' };
   const judging = () => assertJudged(verdict, { files: ['test/a.test.ts'], names: ['keeps'] });
   expect(judging).toThrow('no test of test/a.test.ts named "keeps" ran\nSyntaxError');

@@ -60,8 +60,8 @@ function aPlugin(id: string, tools: readonly string[], onDispose = () => {}): Pl
 
 const names = (tools: readonly Tool[]) => tools.map(({ name }) => name);
 
-describe('plugin host', () => {
-  it('offers the tools in the order of plugins and registrations', async () => {
+describe('the plugin host', () => {
+  it('offers tools in the order of plugins and registrations', async () => {
     const host = createPluginHost(aLog());
     const reports = await host.load([aPlugin('one', ['b', 'a']), aPlugin('two', ['c'])]);
     expect(reports).toEqual([
@@ -71,7 +71,7 @@ describe('plugin host', () => {
     expect(names(host.toolsFor(aRun()))).toEqual(['b', 'a', 'c']);
   });
 
-  it('gives a plugin its configuration as its schema reads it', async () => {
+  it('gives a plugin its configuration as its schema parses it', async () => {
     const seen: unknown[] = [];
     const definition: PluginDefinition<{ readonly limit: number }> = {
       id: 'configured',
@@ -85,7 +85,7 @@ describe('plugin host', () => {
     expect(seen).toEqual([{ limit: 7 }]);
   });
 
-  it('names a plugin with a wrong configuration, does not set it up, and goes on', async () => {
+  it('names a plugin with a wrong configuration, skips it and continues', async () => {
     let setups = 0;
     const definition: PluginDefinition<{ readonly limit: number }> = {
       id: 'strict',
@@ -106,7 +106,7 @@ describe('plugin host', () => {
     expect(other?.kind).toBe('loaded');
   });
 
-  it('names a plugin that fails in setup, keeps none of its tools, and goes on', async () => {
+  it('names a plugin that fails in setup, drops its tools and continues', async () => {
     const { log, lines } = aLog();
     const definition: PluginDefinition = {
       id: 'broken',
@@ -127,7 +127,7 @@ describe('plugin host', () => {
     expect(lines.some((line) => line.startsWith('plugin.failed') && line.includes('broken'))).toBe(true);
   });
 
-  it('refuses a second tool of one name, naming both plugins, and disposes of the second', async () => {
+  it('refuses a second tool of one name, names both plugins and disposes of the second', async () => {
     const disposed: string[] = [];
     const host = createPluginHost(aLog());
     const [, second] = await host.load([
@@ -141,7 +141,7 @@ describe('plugin host', () => {
     expect(disposed).toEqual(['two']);
   });
 
-  it('refuses a plugin that brings one tool twice, or is listed twice', async () => {
+  it('refuses a plugin that registers a tool twice or is listed twice', async () => {
     const host = createPluginHost(aLog());
     const reports = await host.load([
       aPlugin('twice', ['a', 'a']),
@@ -152,7 +152,7 @@ describe('plugin host', () => {
     expect(names(host.toolsFor(aRun()))).toEqual(['b']);
   });
 
-  it('leaves out a tool that has no meaning for the run, and one whose factory fails or misnames', async () => {
+  it('leaves out tools that do not fit the run or whose factory fails', async () => {
     const { log, lines } = aLog();
     const definition: PluginDefinition = {
       id: 'odd',
@@ -191,7 +191,7 @@ describe('plugin host', () => {
     expect(host.toolsFor(aRun())).toEqual([]);
   });
 
-  it('disposes in reverse, once, also when one fails', async () => {
+  it('disposes of plugins once and in reverse order, even if one fails', async () => {
     const { log, lines } = aLog();
     const disposed: string[] = [];
     const host = createPluginHost({ log, settle: nothingToSettle });

@@ -43,7 +43,7 @@ function changedModel(name: string, from: string, to: string): string {
 
 describe('the model of the lane protocol', () => {
   it(
-    'holds in every state and every endless run, and each broken variant is refuted',
+    'holds in every state and every endless run, and refutes each broken variant',
     async () => {
       const { code, text } = await check(isLong ? [] : ['--small', '--share', `${turn % 5}/5`]);
       expect(text).toMatch(/^✓ holds: .* states, no error/m);
@@ -57,7 +57,7 @@ describe('the model of the lane protocol', () => {
 
 describe('the check of the model', () => {
   it.runIf(isLong || turn % 2 === 0)(
-    'fails when the model does not hold, and shows the steps that lead there',
+    'fails if the model does not hold and shows the steps that lead there',
     async () => {
       const model = changedModel(
         'open.pml',
@@ -72,14 +72,14 @@ describe('the check of the model', () => {
     },
   );
 
-  it.runIf(isLong || turn % 2 === 1)('fails when a broken variant is not refuted', async () => {
+  it.runIf(isLong || turn % 2 === 1)('fails if a broken variant is not refuted', async () => {
     const model = changedModel('deaf.pml', '#ifdef PARK_UNSEEN', '#ifdef NOTHING');
     const { code, text } = await check(['--only', 'parking does not check', '--model', model]);
     expect(text).toMatch(/✗ broken: parking does not check .*NOT refuted[\s\S]*1 wrong/);
     expect(code).toBe(1);
   });
 
-  it('says what to install when spin or gcc is missing', async () => {
+  it('says what to install if spin or gcc is missing', async () => {
     expect(await check([], '/nowhere')).toEqual({
       code: 1,
       text: 'Missing: spin, gcc. Install with: apt-get install -y spin gcc\n',

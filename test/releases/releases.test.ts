@@ -80,7 +80,7 @@ for (const { version, commit } of releases)
       `${version} on ${engine}`,
       () => {
         it(
-          'is carried on: what waited is answered, the history is shown, and a new message is answered',
+          "continues another version's data: answers pending messages and shows the history",
           slow,
           async () => {
             const stage = await openOn(engine, version);
@@ -99,7 +99,7 @@ for (const { version, commit } of releases)
         );
 
         it.skipIf(!hasCommit(commit))(
-          'starts again on what this version has left, and answers',
+          "starts an older version again on this version's data, and answers",
           slow,
           async () => {
             const stage = await openOn(engine, version);

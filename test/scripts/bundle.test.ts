@@ -70,7 +70,7 @@ function run() {
 
 const builds = () => readdirSync(join(root, 'dist'));
 
-it('a bundle does what the sources do, threads, required libraries and files beside it included', () => {
+it('does what the sources do, including threads, required libraries and other files', () => {
   const before = run();
   expect(before.file).toBe(join(root, 'src/main.ts'));
   expect(bundle()).toMatchObject({ status: 0, stderr: '' });
@@ -80,7 +80,7 @@ it('a bundle does what the sources do, threads, required libraries and files bes
   expect(after.said).toEqual(['wrote', 2, 'function', '<title>Parley</title>']);
 });
 
-it('a bundle is left aside once a source has changed, and stays for what runs from it', () => {
+it('ignores a bundle once a source has changed, but keeps it for processes that run it', () => {
   bundle();
   const first = builds();
   write('src/later.ts', 'export const two = 22;');
@@ -91,7 +91,7 @@ it('a bundle is left aside once a source has changed, and stays for what runs fr
   expect(builds()).toEqual(expect.arrayContaining(first));
 });
 
-it('a bundle is not made again when nothing has changed', () => {
+it('does not rebuild a bundle when nothing has changed', () => {
   bundle();
   const main = join(bundleFolder(root), 'main.mjs');
   utimesSync(main, 1, 1);
@@ -99,7 +99,7 @@ it('a bundle is not made again when nothing has changed', () => {
   expect(statSync(main).mtimeMs).toBe(1000);
 });
 
-it('two builds at once leave one bundle, and one that was killed leaves none that could be run', async () => {
+it('leaves one bundle after two concurrent builds and none after a killed build', async () => {
   const killed = spawn(process.execPath, ['scripts/bundle.mjs'], { cwd: root, stdio: 'ignore' });
   const gone = once(killed, 'exit');
   await expect.poll(() => existsSync(join(root, 'dist')) && builds().length).toBeGreaterThan(0);
@@ -121,13 +121,13 @@ function buildAnew(times: number) {
   }
 }
 
-it('only the newest builds are kept', () => {
+it('keeps only the newest builds', () => {
   buildAnew(6);
   expect(builds()).toHaveLength(5);
   expect(run().file).toContain(bundleFolder(root));
 });
 
-it('a build that a process runs from stays whatever its age, until that process ends, even by kill -9', async () => {
+it('keeps a build that a process runs from, until that process ends, even by kill -9', async () => {
   write(
     'src/main.ts',
     `console.log('runs');

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { createChildGroups } from '../../scripts/child-groups.mjs';
 import { aFolder } from '../support/own-folder.ts';
 
-it('ends what it runs with all that this has started', async () => {
+it('ends a child process together with everything it has started', async () => {
   const folder = aFolder();
   const started = join(folder, 'pid');
   const groups = createChildGroups();

@@ -7,7 +7,7 @@ type Package = {
 };
 
 // An install omits what a registry lacks for other platforms; `npm ci` then rejects the file.
-it('names every dependency of every package, those of other platforms included', () => {
+it("names every dependency of every package, including other platforms'", () => {
   const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Package> };
   const missing = Object.entries(lock.packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
     Object.keys({ ...dependencies, ...optionalDependencies })

@@ -26,7 +26,7 @@ async function install(archive: string, home: string): Promise<void> {
   await symlink(join(packages, 'package/bin/parley.mjs'), join(home, 'bin/parley'));
 }
 
-it('the package that "npm pack" makes can be installed, started and talked to', async () => {
+it('installs, starts and serves the package that "npm pack" makes', async () => {
   const home = aFolder();
   await run('npm', ['pack', '--pack-destination', home]);
   const [archive = ''] = await readdir(home);

@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../..');
 /** All but two, which are figures rather than cases. */
 const numbers = [...range(1, 54), ...range(57, 68)];
 
-it('names for each of these pitfalls a test that exists', async () => {
+it('names an existing test for each pitfall', async () => {
   const page = await readFile(join(root, 'docs/pitfalls.md'), 'utf8');
   const rows = [...page.matchAll(/^\| (\d+) \| (.+) \| (\S+) \| (.+) \|$/gm)];
   expect([...new Set(rows.map(([, number]) => Number(number)))]).toEqual(numbers);

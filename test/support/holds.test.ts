@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { holds } from './holds.ts';
 
-test('a property has the case ended in which its time was over', async () => {
+test('lets a property finish the case in which its time ran out', async () => {
   const timeMs = 10;
   let [begun, ended] = [0, 0];
   const property = fc.asyncProperty(fc.nat(), async () => {
@@ -15,7 +15,7 @@ test('a property has the case ended in which its time was over', async () => {
   expect([begun, ended]).toEqual([2, 2]);
 });
 
-test('a property is tried with lists as long as it allows', () => {
+test('tries a property with lists as long as it allows', () => {
   let longest = 0;
   const lists = fc.array(fc.nat(), { maxLength: 40 });
   holds(

@@ -7,7 +7,7 @@ import { readSourceTree } from '../architecture/source-tree.ts';
 const keys = Object.keys(english) as readonly TextKey[];
 
 describe('the table of chat texts', () => {
-  it('holds none that nobody says', () => {
+  it('has no unused chat text', () => {
     const root = new URL('../..', import.meta.url).pathname;
     const texts = readSourceTree(root)
       .modules.filter(({ path }) => path.startsWith('src/') && !path.startsWith('src/texts/'))
@@ -19,13 +19,13 @@ describe('the table of chat texts', () => {
   it.each([
     ['English', english],
     ['German', german],
-  ])('in %s fits the menus of every network', (_, texts) => {
+  ])('has menu texts in %s that fit every network', (_, texts) => {
     const menus = Object.entries(texts).filter(([name]) => name.endsWith('Menu'));
     expect(menus.length).toBeGreaterThan(8);
     expect(menus.filter(([, text]) => text.length < 3 || text.length > 100)).toEqual([]);
   });
 
-  it('says nothing in English with a straight apostrophe, and names no internals', () => {
+  it('uses no straight apostrophes and no internal terms in English', () => {
     const odd = /\w'\w|\b(?:lanes?|epochs?|parts?|whoever|what waits)\b/i;
     expect(Object.entries(english).filter(([, text]) => odd.test(text))).toEqual([]);
   });
@@ -35,17 +35,17 @@ describe('German', () => {
   const namesIn = (text: string) => [...new Set(text.match(/\{\w+\}/g))].sort();
   const commandsIn = (text: string) => [...new Set(text.match(/(?<!\w)\/[a-z{}]+/g))].sort();
 
-  it('takes the same values as English', () => {
+  it('has the same placeholders in German as in English', () => {
     const differing = keys.filter((key) => `${namesIn(german[key])}` !== `${namesIn(english[key])}`);
     expect(differing).toEqual([]);
   });
 
-  it('names the same commands as English', () => {
+  it('names the same commands in German as in English', () => {
     const differing = keys.filter((key) => `${commandsIn(german[key])}` !== `${commandsIn(english[key])}`);
     expect(differing).toEqual([]);
   });
 
-  it('leaves no text in English', () => {
+  it('leaves no text in English in the German table', () => {
     // Texts that are the same in both languages.
     const shared: readonly TextKey[] = ['itemLine', 'whoamiAgent'];
     const same = keys.filter((key) => german[key] === english[key] && !shared.includes(key));
@@ -55,7 +55,7 @@ describe('German', () => {
     expect(keys.filter((key) => words.test(bare(german[key])))).toEqual([]);
   });
 
-  it('is chosen by the first part of a language tag, and any other language is English', () => {
+  it('chooses German by the first part of a language tag, and English for any other language', () => {
     expect(textsFor('de-AT').stopped).toBe(german.stopped);
     expect(textsFor('constructor').stopped).toBe(english.stopped);
     expect(textsFor('de', { stopped: 'Halt.' })).toMatchObject({

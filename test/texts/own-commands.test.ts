@@ -7,7 +7,7 @@ import { readSourceTree } from '../architecture/source-tree.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
-it('names commands that exist: a clone has no `parley` on its path, all others no folder of it', () => {
+it('names commands as this installation runs them, in every text', () => {
   const { modules } = readSourceTree(root);
   const verbs = modules
     .filter(({ path }) => path.startsWith('src/cli/'))
@@ -32,7 +32,7 @@ it('names commands that exist: a clone has no `parley` on its path, all others n
   expect(found).toEqual([]);
 });
 
-it('writes the own command into a text', () => {
+it('writes its own command into a text', () => {
   expect(parleyCommand).toBe(commandsOf('clone').parley);
   expect(fillText(english.ownerDeliveryUnknown, { subject: 'net' })).toContain(
     `Run: ${parleyCommand} outbox list`,

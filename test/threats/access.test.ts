@@ -26,7 +26,7 @@ import { anAccessFixture, contentsOf, findUnexplained } from './access-fixture.t
 
 const generated = isLong ? 100_000 : 3_000;
 
-describe('the door (threat 1)', () => {
+describe('access (threat 1)', () => {
   const dataDir = sharedFolder();
   const store = openOwnStore(dataDir);
   const open = (network: string, policies: Policies) => {
@@ -34,7 +34,7 @@ describe('the door (threat 1)', () => {
   };
 
   it.each(networks)(
-    'lets in whom the policies name and keeps nothing of anybody else, in every cell on %s',
+    'admits whom the policies name and keeps nothing from anybody else, in every cell on %s',
     { timeout: 300_000 },
     async (network) => {
       let count = 0;
@@ -61,7 +61,7 @@ describe('the door (threat 1)', () => {
     },
   );
 
-  it(`keeps nothing of ${generated.toLocaleString('en')} events of people who only look like the owner`, {
+  it(`keeps nothing from ${generated.toLocaleString('en')} events of people who only look like the owner`, {
     timeout: 900_000,
   }, async () => {
     const [network] = networks;

@@ -17,7 +17,7 @@ const maxMb = isLong ? 20 : 1;
 const mostGrowthMb = 100;
 const mark = `escaped-${crypto.randomUUID()}`;
 
-it('keeps memory, other chats and the rest of the disk as they were, whatever files are sent', {
+it('protects memory, other chats and the disk, whatever files are sent', {
   timeout: 300_000,
 }, async () => {
   const config = { access: { dmPolicy: 'open' }, media: { maxMb } };

@@ -16,7 +16,7 @@ const mallory: TgUser = { id: 666, is_bot: false, first_name: 'Mallory' };
 const others = [501, 502, 503].map((id): TgUser => ({ id, is_bot: false, first_name: `Person ${id}` }));
 
 describe('one sender who floods the gateway (threat 16)', () => {
-  test('delays nobody else, fills no memory, and is told once that it is too much', {
+  test('delays nobody else, uses little memory and warns the sender of a flood once', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const config = { access: { dmPolicy: 'open' } };

@@ -24,7 +24,7 @@ import { silentLog } from '../support/silent-log.ts';
 const foreign = isLong ? 1_000 : 100;
 const secret = 'FOREIGN-CONTENT';
 
-describe('the tools of a guest (threat 17)', () => {
+describe("a guest's tools (threat 17)", () => {
   let dataDir = '';
   let store: Store | undefined;
   let own: ClaimedRun | undefined;
@@ -51,7 +51,7 @@ describe('the tools of a guest (threat 17)', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  it('show nothing of another session, by any id or key', async () => {
+  it('shows a guest nothing of another session, by any id or key', async () => {
     const tools = toolsOf(store, own, 'guest');
     const shown: string[] = [];
     for (const id of guesses(others)) {
@@ -72,14 +72,14 @@ describe('the tools of a guest (threat 17)', () => {
     expect(await use(tools, 'sessions_history', {})).toContain('my own words');
   });
 
-  it('say nothing in another conversation', async () => {
+  it('sends no message to another conversation for a guest', async () => {
     const tools = toolsOf(store, own, 'guest');
     for (const run of others) {
       expect(await use(tools, 'message', { text: 'hello', to: run.laneKey })).toContain('Only the owner');
     }
   });
 
-  it('would notice: the owner reads them all', async () => {
+  it('would notice a leak: the owner reads all sessions', async () => {
     const tools = toolsOf(store, own, 'owner');
     const [first] = others;
     expect(await use(tools, 'sessions_history', { sessionId: first?.sessionId })).toContain(secret);

@@ -68,7 +68,7 @@ const malformed = fc.oneof(
 
 const frame = fc.oneof({ weight: 3, arbitrary: wellFormed }, { weight: 1, arbitrary: malformed });
 
-it('goes on whatever the clients of page and terminal send, and stores nothing it did not take in', {
+it('survives any frames from page and terminal and stores nothing that it did not accept', {
   timeout: 600_000,
 }, async () => {
   const stage = await openStage({ rateLimit: { perSenderPerMinute: 100_000 } });

@@ -26,7 +26,7 @@ const replays = isLong ? 10_000 : 300;
 const minute = 60_000;
 const account = 'test/bot';
 
-describe('a pairing code', () => {
+describe('pairing codes', () => {
   let folder = '';
   let clock: TurnedStore;
   beforeEach(async () => {
@@ -38,7 +38,7 @@ describe('a pairing code', () => {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  it(`is not found by ${guesses.toLocaleString('en')} guesses, of which ten a minute are looked at`, {
+  it(`reveals no pairing code to ${guesses.toLocaleString('en')} guesses, of which it checks ten a minute`, {
     timeout: 900_000,
   }, async () => {
     const evaluated: number[] = [];
@@ -67,7 +67,7 @@ describe('a pairing code', () => {
     expect(await approveIn(clock.tx(), last)).toMatchObject({ kind: 'approved', ref: 'test:ann' });
   });
 
-  it(`lets nobody in by ${replays.toLocaleString('en')} replays of used, expired and withdrawn codes`, {
+  it(`admits nobody by ${replays.toLocaleString('en')} replays of used, expired and withdrawn codes`, {
     timeout: 300_000,
   }, async () => {
     const used = await asked(clock, 'used');
@@ -87,7 +87,7 @@ describe('a pairing code', () => {
     expect(clock.people()).toEqual(['used']);
   });
 
-  it('cannot be had by a flood of a thousand senders once three wait, and the three keep theirs', async () => {
+  it('gives a flood of a thousand senders no code once three wait, whose codes stay valid', async () => {
     const codes = [await asked(clock, 'ann'), await asked(clock, 'bob'), await asked(clock, 'cid')];
     for (let n = 0; n < 1_000; n++) {
       clock.turn(1_000);

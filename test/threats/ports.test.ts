@@ -11,7 +11,7 @@ import { aFolder } from '../support/own-folder.ts';
 import { listenersOf, twoNamespaces } from './open-ports.ts';
 
 it.runIf(isLong)(
-  'another network namespace finds no port, and the one that was opened to it',
+  'exposes no port to another network namespace, except one that was opened',
   { timeout: 600_000 },
   async (test) => {
     const namespaces = await twoNamespaces();

@@ -39,16 +39,16 @@ const texts = Object.values(orders).flat();
 
 type Cell = { readonly form: Form; readonly role: Role; readonly text: string };
 
-describe('words that are not their sender’s own (threat 19)', () => {
+describe('text that its sender did not write (threat 19)', () => {
   const dataDir = sharedFolder();
   const store = openOwnStore(dataDir);
 
-  it('is tried with every command', () => {
+  it('tries every command as borrowed text', () => {
     expect(Object.keys(orders).sort()).toEqual(chatCommands.map(({ name }) => name).sort());
   });
 
   it.each(openNetworks.map((open) => open()).map((network) => [network.channel, network] as const))(
-    'are executed for nobody on %s, and the same words are when they were typed',
+    'executes borrowed commands for nobody on %s, but the same ones when typed',
     { timeout: 300_000 },
     async (_, network) => {
       const door = await anAccessFixture(store(), {
@@ -71,7 +71,7 @@ describe('words that are not their sender’s own (threat 19)', () => {
     },
   );
 
-  it('call nobody in a group, however they name the bot', async () => {
+  it('is not addressed in a group by borrowed text, however that names the bot', async () => {
     const [open] = openNetworks;
     const network = open();
     const policies = { dmPolicy: 'open', groupPolicy: 'allowlist' } as const;

@@ -21,7 +21,7 @@ import { patienceMs } from '../support/patience.ts';
 const forgeries = isLong ? 10 : 1;
 
 describe('Redis as an attacker (threat 14)', () => {
-  test.concurrent('is refused at start when it stands open to others', { timeout: 300_000 }, async ({
+  test.concurrent('refuses to start with a Redis that is open to others', { timeout: 300_000 }, async ({
     expect,
     onTestFinished,
   }) => {
@@ -31,7 +31,7 @@ describe('Redis as an attacker (threat 14)', () => {
     await expect(start).rejects.toThrow('points to another machine without a password');
   });
 
-  test.concurrent('starts no run, ends no worker and learns nothing by thousands of forged jobs', {
+  test.concurrent('starts no run, ends no worker and reveals nothing over thousands of forged jobs', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const redis = await startOwnRedis(onTestFinished);

@@ -166,7 +166,7 @@ it.concurrent('shows no password of an address that cannot be reached', { timeou
   }
 });
 
-it.concurrent('tells why it does not start without the value that is wrong', { timeout: 300_000 }, async ({
+it.concurrent('says why it does not start without showing the wrong value', { timeout: 300_000 }, async ({
   expect,
   onTestFinished,
 }) => {

@@ -39,8 +39,8 @@ async function send(input: object, { by = {}, ...changes }: Circumstances = {}) 
   return { ...result, contents, media, bytesOf: (name: string) => readFile(join(mediaDir, name), 'utf8') };
 }
 
-describe.runIf(process.platform === 'linux')('files that a message takes along', () => {
-  it('are copied as they are now, under their own names and the type that they are', async () => {
+describe.runIf(process.platform === 'linux')('files sent with a message', () => {
+  it('copies files as they are now, with their own names and detected types', async () => {
     await writeFile(join(files.workspace, 'photo.txt'), '\x89PNG\r\n and so on', 'latin1');
     const { contents, media, bytesOf } = await send({
       text: 'Look at **this** one',
@@ -55,7 +55,7 @@ describe.runIf(process.platform === 'linux')('files that a message takes along',
     expect(await bytesOf(media[0]?.path ?? '')).toBe('first');
   });
 
-  it('follow a text that is too long for a caption, and go out when the text asks for silence', async () => {
+  it('sends files after a text too long for a caption, and without a text that asks for silence', async () => {
     const long = await send({ text: 'longer than a caption may be', files: ['notes.txt'] });
     expect(long.contents.map(({ kind }) => kind)).toEqual(['text', 'media']);
     const silent = await send({ text: 'NO_REPLY', files: ['notes.txt'] });
@@ -63,7 +63,7 @@ describe.runIf(process.platform === 'linux')('files that a message takes along',
     expect((await send({ files: ['notes.txt'] })).contents).toMatchObject([{ kind: 'media' }]);
   });
 
-  it('are of the workspace, by no link, and no larger than the network takes', async () => {
+  it("sends only files inside the workspace, without links, up to the network's limit", async () => {
     await symlink(files.outside, join(files.workspace, 'folder'));
     await symlink(join(files.outside, 'secret.txt'), join(files.workspace, 'link.txt'));
     await link(join(files.outside, 'secret.txt'), join(files.workspace, 'hard.txt'));
@@ -87,7 +87,7 @@ describe.runIf(process.platform === 'linux')('files that a message takes along',
     );
   });
 
-  it('are sent for nobody who may not read them, and to no network that takes none', async () => {
+  it('sends no files for somebody who may not read them, or to a network without files', async () => {
     const input = { text: 'hi', files: ['notes.txt'] };
     await expect(send(input, { by: { authority: 'guest' } })).rejects.toThrow('may not have files read');
     await expect(send(input, { readerFor: () => undefined })).rejects.toThrow("can't be read here");
@@ -96,13 +96,13 @@ describe.runIf(process.platform === 'linux')('files that a message takes along',
     await expect(send(input, { capabilitiesFor: () => without })).rejects.toMatchObject(failure);
   });
 
-  it('are not read again by a call that has stored its message', async () => {
+  it('does not read files again if the call has stored its message', async () => {
     const { contents, output } = await send({ text: 'hi', files: ['gone.txt'] }, { isPosted: true });
     expect(contents).toEqual([]);
     expect(output).toMatchObject({ text: 'Sent.' });
   });
 
-  it('are not sent once more with the answer, unless they may not have arrived', async () => {
+  it('leaves files out of the answer that the tool has sent, unless they may not have arrived', async () => {
     const path = join(files.workspace, 'notes.txt');
     const again = { path, mimeType: 'text/plain', name: 'notes.txt' };
     const left = async (state: 'sent' | 'unknown') => {

@@ -15,13 +15,13 @@ it.each(['NO_REPLY', ' **no_reply** ', '{"action": "NO_REPLY"}'])('sends nothing
   expect(output).toEqual({ text: expect.stringMatching(/^Nothing was sent/) });
 });
 
-it('sends no silent token with what it sends, and remembers what was sent', async () => {
+it('removes the silent token from a message and remembers what was sent', async () => {
   const { output, sent } = await callWith('Done.\n\nNO_REPLY');
   expect(sent).toEqual(['Done.']);
   expect(output).toMatchObject({ text: 'Sent.', metadata: { sent: { text: 'Done.' } } });
 });
 
-it('sends another conversation what the network there takes, not what its own does', async () => {
+it("shapes a message to another conversation by that network's limits", async () => {
   const there = { ...aRoute(), channel: channelId('there') };
   const capabilitiesFor: MessageToolDeps['capabilitiesFor'] = ({ channel }) => ({
     ...exampleCapabilities,
@@ -35,7 +35,7 @@ it('sends another conversation what the network there takes, not what its own do
   expect(await lengths()).toHaveLength(1);
 });
 
-it('says that nothing was delivered only when nothing was', async () => {
+it('says that nothing was delivered only if nothing was', async () => {
   const text = 'word '.repeat(900);
   const refused = { state: 'failed', problem: 'not allowed here' } as const;
   await expect(callWith(text, { end: { ...refused, sentParts: 0 } })).rejects.toThrow(
@@ -49,7 +49,7 @@ it('says that nothing was delivered only when nothing was', async () => {
 const able = { capabilitiesFor: () => exampleCapabilities };
 const answering = { route: { ...aRoute(), replyTo: messageId('41') } };
 
-it('quotes the message that the turn answers, or one by its id, and says what its own is called', async () => {
+it('quotes the current message or one by its id, and returns its own id', async () => {
   const quoted = async (replyTo: string) => {
     const end = { receipts: [messageId('42')] };
     const { output, postings } = await call({ text: 'hi', replyTo }, { ...able, by: answering, end });
@@ -60,7 +60,7 @@ it('quotes the message that the turn answers, or one by its id, and says what it
   expect(await quoted('17')).toEqual([['17', undefined]]);
 });
 
-it('says that a network cannot quote, and does not send without', async () => {
+it('says that a network cannot quote instead of sending without the quote', async () => {
   const mute = { capabilitiesFor: () => ({ ...exampleCapabilities, canQuote: false }) };
   const failure = { code: 'not_supported', message: expect.stringContaining('cannot show which message') };
   await expect(call({ text: 'hi', replyTo: 'current' }, { ...mute, by: answering })).rejects.toMatchObject(
@@ -68,7 +68,7 @@ it('says that a network cannot quote, and does not send without', async () => {
   );
 });
 
-it('has no current message where none started the turn, nor in another conversation', async () => {
+it('has no current message if none started the turn, or in another conversation', async () => {
   const there = { ...able, routeTo: async () => aRoute() };
   const reply = { text: 'hi', replyTo: 'current' };
   await expect(call(reply, able)).rejects.toThrow('no current message');
@@ -77,12 +77,12 @@ it('has no current message where none started the turn, nor in another conversat
   );
 });
 
-it('takes what models fill in for arguments that they do not use', async () => {
+it('ignores what models fill in for unused arguments', async () => {
   const { sent } = await call({ text: 'hi', to: '', replyTo: null });
   expect(sent).toEqual(['hi']);
 });
 
-it('reacts with one emoji, and does not count as having said something', async () => {
+it('reacts with one emoji, which does not count as having answered', async () => {
   const react = (emoji: string, abilities = able) =>
     call({ action: 'react', message: 'current', emoji }, { ...abilities, by: answering });
   const { output, postings } = await react('👍🏽');
@@ -98,11 +98,11 @@ it('reacts with one emoji, and does not count as having said something', async (
 it.each([
   [{ action: 'react', message: '1', emoji: '👍', text: 'hi' }],
   [{ action: 'send', text: 'hi', message: '1' }],
-])('does nothing with arguments that the action does not take: %j', async (input) => {
+])('refuses arguments that the action does not take: %j', async (input) => {
   await expect(call(input, able)).rejects.toThrow(/[Uu]nrecognized key/);
 });
 
-it('lets only the owner do something in other conversations', async () => {
+it('lets only the owner act in other conversations', async () => {
   const there = { ...able, routeTo: async () => aRoute(), by: { authority: 'member' } } as const;
   for (const input of [{ text: 'hi' }, { action: 'react', message: '1', emoji: '👍' }])
     await expect(call({ ...input, to: 'elsewhere' }, there)).rejects.toThrow('Only the owner');
@@ -117,7 +117,7 @@ it.each([
     { action: 'delete', message: '17' },
     { kind: 'delete', messageId: '17' },
   ],
-])('changes a message and does not count as having said something: %j', async (input, content) => {
+])('changes a message, which does not count as having answered: %j', async (input, content) => {
   const { output, postings } = await call(input, able);
   expect(postings).toMatchObject([{ contents: [content], changesOwnOnly: false }]);
   const byGuest = await call(input, { ...able, by: { authority: 'guest' } });

@@ -22,7 +22,7 @@ function inSession(sessionId: string, laneKey: string): { readonly run: ToolRun;
   return { run, ctx: { callId: 'call', run, signal, update: () => undefined } };
 }
 
-it('shows the newest messages of a long history, and says which are left out', async () => {
+it('shows the newest messages of a long history and says how many are left out', async () => {
   const { store } = await aStore();
   const worker = aWorker(store);
   const conversation = unique('c');
@@ -54,7 +54,7 @@ it('shows the newest messages of a long history, and says which are left out', a
   expect(await read({ before: Number(before) })).toMatch(/^#\d+ user: .*first é+$/);
 });
 
-it('names messages as their network does, for tools that refer to them', async () => {
+it("names messages by their network's ids, for tools that refer to them", async () => {
   const { store } = await aStore();
   const { laneKey, begin, answer, deliver } = aConversation(store);
   const first = await begin('first', { messageId: 'm1' });

@@ -6,7 +6,7 @@ import { changedOnly, editedAt } from './discord-input.ts';
 import { inputs } from './inputs.ts';
 
 it.each(inputs.map((input) => [input.name, input] as const))(
-  'reads an event of Discord as what it is: %s',
+  'reads a Discord event as what it is: %s',
   (_, { dispatch: { t, d }, read }) => {
     const scene = aScene();
     scene.people.set(ada.id, ada);
@@ -29,7 +29,7 @@ it.each([
     { content: 'good evening', edited_timestamp: editedAt, attachments: [7] },
   ],
   ['does not name its words', { edited_timestamp: editedAt, attachments: [] }],
-])('leaves the files of a Discord message as they were after an edit that %s', (_, fields) => {
+])('keeps the files of a Discord message after an edit that %s', (_, fields) => {
   const reading = aScene().read('MESSAGE_UPDATE', changedOnly(fields).d);
   const [envelope] = reading.kind === 'events' ? reading.events : [];
   expect(envelope?.event.kind).toBe('edit');

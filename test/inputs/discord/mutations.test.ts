@@ -91,7 +91,7 @@ const isNoEdit = ({ d, input: { dispatch } }: Mutation): boolean =>
   dispatch.t === 'MESSAGE_UPDATE' && !/string|number/.test(typeof d.edited_timestamp);
 
 it.each(Object.entries(changes))(
-  'leaves a trace of an event of Discord when any one of its members is %s',
+  'leaves a trace of a Discord event when any one of its members is %s',
   (_, change) => {
     const lost = mutationsBy(change)
       .filter((mutation) => !isNoEdit(mutation))
@@ -102,7 +102,7 @@ it.each(Object.entries(changes))(
 );
 
 it.each(Object.entries(changes))(
-  'refuses a message of Discord as unreadable only for its ids and its author, not when another member is %s',
+  'refuses a Discord message as unreadable only for ids and author, not if another member is %s',
   (_, change) => {
     const odd = mutationsBy(change)
       .filter(({ input: { dispatch } }) => /^MESSAGE_(?:CREATE|UPDATE)$/.test(dispatch.t))

@@ -33,19 +33,19 @@ const whole = (content: string) => ({
 });
 
 describe.each(dialects)('the stream of $server', (dialect) => {
-  it.each(turns)('is read as what it is: $what', async (turn) => {
+  it.each(turns)('reads a stream as what it is: $what', async (turn) => {
     server.answer({ body: dialect.stream(turn) });
     expect(await outcomeOf(providerAt(server.url, dialect.api))).toEqual(expected(dialect, turn));
   });
 });
 
-it.each(singleStreams)('a stream of its own shape is read as what it is: $what', async (stream) => {
+it.each(singleStreams)('reads a stream of a special shape as what it is: $what', async (stream) => {
   const { api = 'openai', type, body, expected: outcome } = stream;
   server.answer({ ...(type && { type }), body });
   expect(await outcomeOf(providerAt(server.url, api))).toEqual(outcome);
 });
 
-it('a charge beside a known price is what the answer cost, streamed or not', async () => {
+it('takes a stated charge as the cost despite a known price, streamed or not', async () => {
   // The shape of OpenRouter's answers with a search plugin (input 35).
   const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150, cost: 0.0145 };
   const [body, signal] = [{ model: 'x', ...whole('Yes.'), usage }, new AbortController().signal];
@@ -55,7 +55,7 @@ it('a charge beside a known price is what the answer cost, streamed or not', asy
   expect((await eventsOf(provider)).at(-1)).toMatchObject({ type: 'complete', cost: 14_500 });
 });
 
-it('a call that its server refuses inside of the stream is a slip of the model, which is asked again at once', async () => {
+it("treats a call refused inside the stream as the model's slip and asks again at once", async () => {
   const reported = new URL('./reported/37-tool-use-failed-in-stream.sse', import.meta.url);
   server.answer({ body: readFileSync(reported, 'utf8') });
   const events = await eventsOf(providerAt(server.url, 'openai'));
@@ -63,7 +63,7 @@ it('a call that its server refuses inside of the stream is a slip of the model, 
   expect(events.at(-1)).toMatchObject({ type: 'error', failure });
 });
 
-it('an answer that was not streamed is read past the nulls in it', async () => {
+it('reads an unstreamed answer past its nulls', async () => {
   const choice = { index: null, message: { content: [null, { type: 'text', text: 'Yes.' }], refusal: null } };
   for (const choices of [[null, choice], [choice, null], [null], null]) {
     server.answer({ type: 'application/json', body: JSON.stringify({ model: null, choices, usage: null }) });
@@ -73,7 +73,7 @@ it('an answer that was not streamed is read past the nulls in it', async () => {
   }
 });
 
-it('holds at least 120 streams of at least 15 kinds of servers', () => {
+it('covers at least 120 streams of at least 15 kinds of servers', () => {
   expect(dialects.length * turns.length + singleStreams.length).toBeGreaterThanOrEqual(120);
   expect(new Set(dialects.map(({ server: name }) => name)).size).toBeGreaterThanOrEqual(15);
 });
@@ -81,10 +81,10 @@ it('holds at least 120 streams of at least 15 kinds of servers', () => {
 /** No answer or preview may contain any of these. */
 const protocol = /<\/?think|tool_call|<\||｜|DSML|\[TOOL_CALLS|A greeting\. I greet|Both\./;
 
-describe('a stream with something null, absent, moved, renamed or unknown in it', () => {
+describe('a changed stream', () => {
   const bodies = dialects.flatMap(({ api, stream }) => turns.map((turn) => ({ api, body: stream(turn) })));
 
-  it('ends with one event, and shows neither reasoning nor protocol', async () => {
+  it('ends any changed stream with one event and shows neither reasoning nor protocol', async () => {
     const change = fc.record({
       of: fc.nat(),
       at: fc.nat(),

@@ -37,7 +37,7 @@ const inputs: readonly SignalInput[] = [...messages, ...events];
 
 describe('an envelope of signal-cli', () => {
   it.each(inputs.map((input) => [input.name, input] as const))(
-    'is read as what it is: %s',
+    'reads a Signal envelope as what it is: %s',
     (_, { frame, read }) => {
       const { events: found, unreadable } = readFrames([frame], known);
       expect(unreadable).toEqual([]);
@@ -45,7 +45,7 @@ describe('an envelope of signal-cli', () => {
     },
   );
 
-  it('has a fate for each field of each record, and for no other', () => {
+  it('decides about every field of every record and about no other', () => {
     const decided = Object.fromEntries(
       Object.entries(fieldFates).map(([record, fates]) => [record, Object.keys(fates).sort()]),
     );
@@ -53,13 +53,13 @@ describe('an envelope of signal-cli', () => {
     expect(decided).toEqual(Object.fromEntries(known));
   });
 
-  it('marks a file that may be looked at once', () => {
+  it('marks a file that may be viewed only once', () => {
     const once = inputs.find(({ name }) => name === 'a picture to be looked at once');
     const [envelope] = readFrames(once ? [once.frame] : [], known).events;
     expect(envelope?.event).toMatchObject({ attachments: [{ isViewOnce: true }] });
   });
 
-  it('is found under the id that people see when it is refused', () => {
+  it('keeps the visible message id of a refused envelope', () => {
     const named = inputs.filter(({ read }) => read?.event === 'unsupported');
     for (const { frame } of named) {
       const [envelope] = readFrames([frame], known).events;
@@ -72,7 +72,7 @@ describe('an envelope of signal-cli', () => {
   });
 });
 
-describe('a mutation of an envelope', () => {
+describe('a changed envelope', () => {
   const withContent = inputs.filter(({ frame }) => frame.envelope.dataMessage !== undefined);
   const change = (frame: Frame, fields: (content: Fields) => Fields): Frame => ({
     ...frame,
@@ -88,7 +88,7 @@ describe('a mutation of an envelope', () => {
     (content) => ({ ...content, surprise: { deep: [1] } }),
   ];
 
-  it('of one field makes a message poorer, never unreadable', () => {
+  it('never calls a message unreadable for one changed field', () => {
     holds(
       fc.property(
         fc.constantFrom(...withContent),
@@ -103,7 +103,7 @@ describe('a mutation of an envelope', () => {
     );
   });
 
-  it('of one member, wherever it is, leaves a trace', () => {
+  it('leaves a trace of an envelope with any one member changed', () => {
     const lost: string[] = [];
     for (const { name, frame } of withContent) {
       const places = objectsIn(frame.envelope.dataMessage).flatMap((object, place) =>
@@ -121,7 +121,7 @@ describe('a mutation of an envelope', () => {
     expect([...new Set(lost)]).toEqual([]);
   });
 
-  it('that combines known content with unknown fields leaves a trace', () => {
+  it('leaves a trace of known content combined with unknown fields', () => {
     const pieces = withContent.flatMap(({ frame }) =>
       Object.entries(frame.envelope.dataMessage as Fields)
         .filter(([field, value]) => isContent(field) && !isEmptyField(value))
@@ -139,7 +139,7 @@ describe('a mutation of an envelope', () => {
     holds(property, { numRuns: 2000, interruptAfterTimeLimit: 5000 });
   });
 
-  it('that renames its only content names the new field', () => {
+  it('names the new field when the only content was renamed', () => {
     for (const field of ['message', 'attachments', 'pollCreate', 'contacts', 'sticker', 'payment']) {
       const input = messages.find(({ frame }) => {
         const { [field]: value } = (frame.envelope.dataMessage as Fields) ?? {};
@@ -152,7 +152,7 @@ describe('a mutation of an envelope', () => {
     }
   });
 
-  it('that has something other than a text as its text names that field', () => {
+  it('names the text field when it is not text', () => {
     const input = messages.find(({ frame }) => (frame.envelope.dataMessage as Fields)?.message != null);
     for (const message of [7, true, { text: 'hi' }, ['hi']]) {
       const frame = input && change(input.frame, ({ timestamp }) => ({ timestamp, message }));
@@ -161,7 +161,7 @@ describe('a mutation of an envelope', () => {
     }
   });
 
-  it('that takes an edit’s content away is refused as unreadable under its id', () => {
+  it('refuses an edit without content as unreadable, under its id', () => {
     const editMessage = { targetSentTimestamp: at - 9, dataMessage: null };
     expect(readFrames([envelope({ editMessage })], known)).toMatchObject({
       events: [],
@@ -169,7 +169,7 @@ describe('a mutation of an envelope', () => {
     });
   });
 
-  it('that makes its group unclear is refused instead of being answered elsewhere', () => {
+  it('refuses a message whose group is unclear instead of answering elsewhere', () => {
     const input = messages.find(({ name }) => name === 'a text in a group');
     for (const groupInfo of [7, 'group', { id: 'x' }, []]) {
       const frame = input && change(input.frame, (content) => ({ ...content, groupInfo }));

@@ -23,7 +23,7 @@ const inputs: readonly TelegramInput[] = [
 
 describe('an update of Telegram', () => {
   it.each(inputs.map((input) => [input.name, input] as const))(
-    'is read as what it is: %s',
+    'reads a Telegram update as what it is: %s',
     (_, { update, read }) => {
       const { refused, ...rest } = read;
       const [envelope] = readUpdate(update, bot, 1_800_000_000_000);

@@ -72,24 +72,27 @@ function objectsIn(value: unknown): readonly Fields[] {
 }
 
 describe('an update of Telegram', () => {
-  it.each(Object.entries(changes))('leaves a trace when any one of its members is %s', (_, change) => {
-    const lost: string[] = [];
-    for (const { name, update } of inputs) {
-      const places = objectsIn(structuredClone(update)).flatMap((object, place) =>
-        Object.keys(object).map((key) => ({ place, key })),
-      );
-      for (const { place, key } of places) {
-        const changed = structuredClone(update) as Fields;
-        const object = objectsIn(changed)[place];
-        if (object === undefined || object === changed) continue;
-        change(object, key);
-        if (fateOf(changed) === undefined) lost.push(`${name}: ${key}`);
+  it.each(Object.entries(changes))(
+    'leaves a trace of an update when any one of its members is %s',
+    (_, change) => {
+      const lost: string[] = [];
+      for (const { name, update } of inputs) {
+        const places = objectsIn(structuredClone(update)).flatMap((object, place) =>
+          Object.keys(object).map((key) => ({ place, key })),
+        );
+        for (const { place, key } of places) {
+          const changed = structuredClone(update) as Fields;
+          const object = objectsIn(changed)[place];
+          if (object === undefined || object === changed) continue;
+          change(object, key);
+          if (fateOf(changed) === undefined) lost.push(`${name}: ${key}`);
+        }
       }
-    }
-    expect(lost).toEqual([]);
-  });
+      expect(lost).toEqual([]);
+    },
+  );
 
-  it('is only refused as unreadable for an id that decides about access, identity or a migration', () => {
+  it('calls an update unreadable only for ids that decide about access, identity or migration', () => {
     const ids = new Set(['message_id', 'chat', 'id', 'from', 'draft_id', 'migrate_to_chat_id']);
     const odd: string[] = [];
     for (const { name, update } of inputs) {
@@ -105,7 +108,7 @@ describe('an update of Telegram', () => {
     expect(odd.filter((one) => !/: sender_chat /.test(one))).toEqual([]);
   });
 
-  it('is never read as words of the stand-in account when the chat that speaks is broken', () => {
+  it("never reads a broken sender chat as the stand-in account's message", () => {
     const standIn = { id: 1_087_968_824, is_bot: true, first_name: 'Group' };
     for (const sender_chat of [{}, 'x', [], { id: 'x' }, { title: 'News' }, 17]) {
       const batch = read({ update_id: 1, message: aMessage({ from: standIn, sender_chat, text: '/stop' }) });
@@ -113,7 +116,7 @@ describe('an update of Telegram', () => {
     }
   });
 
-  it('leaves a trace for any combination of known content fields with unknown ones', () => {
+  it('leaves a trace of any combination of known content fields with unknown ones', () => {
     const pieces: readonly MessageFields[] = inputs.flatMap(({ update }) => {
       const { message_id: _, date: __, chat: ___, from: ____, ...fields } = (update.message ?? {}) as Fields;
       return Object.entries(fields)
@@ -137,7 +140,7 @@ describe('an update of Telegram', () => {
     holds(property, { numRuns: 2000, interruptAfterTimeLimit: 5000 });
   });
 
-  it('is read in a time that is linear in its size, however it is nested', () => {
+  it('reads an update in time linear in its size, however nested it is', () => {
     const deep = (depth: number): unknown =>
       depth === 0 ? 'x' : { type: 'bold', text: [deep(depth - 1), 'y'] };
     const quoted = (depth: number): unknown =>

@@ -33,8 +33,8 @@ async function put(path: string, content: string | Uint8Array): Promise<void> {
 
 const contentOf = (path: string) => readFile(join(files.workspace, path), 'utf8');
 
-describe.runIf(process.platform === 'linux')('a workspace whose disk is gone', () => {
-  it('holds two threads, keeps the others free, fails with what to do, and works again when the disk answers', async () => {
+describe.runIf(process.platform === 'linux')('a workspace whose disk hangs', () => {
+  it('limits a hanging disk to two threads, fails with advice and recovers when it answers', async () => {
     const gate = new DiskGate({ most: 3, mostOfOne: 2, patienceMs: 1000 });
     await put('AGENTS.md', 'rules');
     const prompt = createBootstrapFiles({ workspace: files.workspace, disks: gate });
@@ -70,7 +70,7 @@ describe.runIf(process.platform === 'linux')('a workspace whose disk is gone', (
 
 describe.runIf(process.platform === 'linux')('file tools', () => {
   describe('read', () => {
-    it('numbers the lines and shows the range that was asked for', async () => {
+    it('numbers lines and shows the requested range', async () => {
       await put('a.txt', 'one\ntwo\nthree\nfour\n');
       expect(await files.call('read', { path: 'a.txt' })).toBe(
         '     1\tone\n     2\ttwo\n     3\tthree\n     4\tfour',
@@ -81,7 +81,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await files.call('read', { path: 'a.txt', fromLine: 9 })).toBe('(the file has 4 lines)');
     });
 
-    it('shows a long file in pieces under 32 KB that lose no line', async () => {
+    it('shows a long file in pieces under 32 KB without losing a line', async () => {
       const lines = Array.from({ length: 3000 }, (_, n) => `line ${n} ${'ä'.repeat(20)}`);
       await put('long.txt', lines.join('\n'));
       const seen: string[] = [];
@@ -119,7 +119,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
   });
 
   describe('write', () => {
-    it('makes a file and its folders, then replaces it, and leaves nothing else behind', async () => {
+    it('creates a file with its folders, then replaces it, and leaves nothing else', async () => {
       expect(await files.call('write', { path: 'a/b/c.txt', content: 'first' })).toBe(
         'Created a/b/c.txt (5 bytes).',
       );
@@ -130,14 +130,14 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await readdir(join(files.workspace, 'a/b'))).toEqual(['c.txt']);
     });
 
-    it('keeps the mode of the file it replaces, without special bits', async () => {
+    it('keeps the mode of a replaced file, without special bits', async () => {
       await put('notes.txt', 'echo');
       await chmod(join(files.workspace, 'notes.txt'), 0o4640);
       await files.call('write', { path: 'notes.txt', content: 'echo hi' });
       expect((await stat(join(files.workspace, 'notes.txt'))).mode & 0o7777).toBe(0o640);
     });
 
-    it('makes nothing executable and changes nothing that is', async () => {
+    it('makes nothing executable and changes no executable', async () => {
       await files.call('write', { path: 'new.sh', content: '#!/bin/sh' });
       expect((await stat(join(files.workspace, 'new.sh'))).mode & 0o111).toBe(0);
       await put('build.sh', 'echo');
@@ -149,14 +149,14 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await contentOf('build.sh')).toBe('echo');
     });
 
-    it('refuses what is too large and leaves the old file', async () => {
+    it('refuses content that is too large and keeps the old file', async () => {
       await put('a.txt', 'old');
       const content = 'x'.repeat(2_097_153);
       await expect(files.call('write', { path: 'a.txt', content })).rejects.toThrow('the limit is 2097152');
       expect(await contentOf('a.txt')).toBe('old');
     });
 
-    it('leaves the old file and no remains when it is aborted', async () => {
+    it('keeps the old file and leaves no remains if a write is aborted', async () => {
       await put('a.txt', 'old');
       const signal = AbortSignal.abort();
       await expect(files.call('write', { path: 'a.txt', content: 'new' }, signal)).rejects.toThrow('aborted');
@@ -164,7 +164,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await contentOf('a.txt')).toBe('old');
     });
 
-    it('that is repeated after a crash leaves what a person has made of the file since', async () => {
+    it("keeps a person's later changes when a write is repeated after a crash", async () => {
       const call = { path: 'a/plan.txt', content: 'mine' };
       expect(await files.repeat('write', call)).toBe('Created a/plan.txt (4 bytes).');
       expect(await files.repeat('write', call)).toBe('Replaced a/plan.txt (4 bytes).');
@@ -194,7 +194,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
   });
 
   describe('edit', () => {
-    it('replaces the one occurrence and nothing else, whatever characters are in it', async () => {
+    it('replaces exactly the one occurrence, whatever characters it has', async () => {
       await put('a.txt', '\ufeffone\r\ntwo $& $1\r\nthree');
       const edit = { path: 'a.txt', oldText: 'two $& $1', newText: "$` $' $$" };
       expect(await files.call('edit', edit)).toBe('Edited a.txt at line 2.');
@@ -213,7 +213,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await contentOf('a.txt')).toBe('x aaa x\none\r\ntwo\nthree  \n  x');
     });
 
-    it('does not overwrite a change that came between reading and writing', async () => {
+    it('does not overwrite a change made between reading and writing', async () => {
       await put('a.txt', 'old');
       const { signal } = new AbortController();
       await using workspace = await openWorkspace(files.workspace, workspaceDisks);
@@ -227,7 +227,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
     });
   });
 
-  it('let one of several replacements of the same version through, and tell the others of it', async () => {
+  it('accepts one of several replacements of the same version and reports the conflict to the others', async () => {
     await put('a.txt', 'old');
     const { signal } = new AbortController();
     await using workspace = await openWorkspace(files.workspace, workspaceDisks);
@@ -244,7 +244,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
   });
 
   describe('list', () => {
-    it('shows folders, files and links by name', async () => {
+    it('lists folders, files and links by name', async () => {
       await put('b.txt', '');
       await put('a/x', '');
       await put('odd\nname', '');
@@ -253,7 +253,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await files.call('list', { path: 'a' })).toBe('x');
     });
 
-    it('says when there is more', async () => {
+    it('says when a list has more entries', async () => {
       await Promise.all(Array.from({ length: 600 }, (_, n) => put(`f${n}`, '')));
       const lines = (await files.call('list', {})).split('\n');
       expect(lines.length).toBe(501);
@@ -292,13 +292,13 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       ['deep/*.ts', { path: 'src' }, ['src/deep/c.ts']],
       ['deep/*.ts', { path: './src/deep/../' }, ['src/deep/c.ts']],
       ['a.ts.', {}, ['(no file matches)']],
-    ])('finds %s %j', async (pattern, where, found) => {
+    ])('finds the files that match %s %j', async (pattern, where, found) => {
       expect((await files.call('glob', { pattern, ...where })).split('\n').sort()).toEqual(found.toSorted());
     });
   });
 
   describe('grep', () => {
-    it('shows path, line number and line, and skips what is not text', async () => {
+    it('shows path, line number and line of matches, and skips binary files', async () => {
       await put('a.txt', 'one\r\ntwo\r\nTwo again\r\n');
       await put('sub/b.md', 'nothing\ntwo');
       await put('binary', new Uint8Array([116, 119, 111, 0]));
@@ -312,7 +312,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(await files.call('grep', { pattern: 'absent' })).toBe('(no line matches)');
     });
 
-    it('finds lines that lie across the pieces in which a file is read', async () => {
+    it('finds lines that span the pieces in which a file is read', async () => {
       const lines = Array.from({ length: 20_000 }, (_, n) => `${n % 97 === 0 ? 'needle' : 'hay'} ${n} ääää`);
       await put('large.txt', lines.join('\n'));
       const found = (await files.call('grep', { pattern: '^needle \\d+ ää' })).split('\n');
@@ -334,7 +334,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       await expect(files.call('grep', { pattern })).rejects.toThrow(problem);
     });
 
-    it('keeps the event loop free on evil patterns and text (threat 13)', async () => {
+    it('keeps the event loop free on malicious patterns and text (threat 13)', async () => {
       await put('evil.txt', Array.from({ length: 300 }, () => 'a'.repeat(4000)).join('\n'));
       for (const pattern of ['^(a+)+$!', '(a|aa)+b', '(.*a){20}b', '([a-z]+)*\\d']) {
         const turns = countTurns();
@@ -345,7 +345,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
     });
 
     it.each(['grep', 'glob'])(
-      'compiles each pattern of many calls of %s in a turn of its own',
+      'compiles each pattern of concurrent %s calls in a separate turn',
       async (tool) => {
         const turns = countTurns();
         const calls = Array.from({ length: 20 }, () => files.call(tool, { pattern: '' }));
@@ -355,7 +355,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       },
     );
 
-    it('says when its time was over, also within one file of many lines, or of one', async () => {
+    it('says when a search ran out of time, even within one file or one line', async () => {
       await put('lines/a.txt', 'hay\n'.repeat(1_000));
       await put('line/a.txt', 'hay'.repeat(10_000));
       await truncate(join(files.workspace, 'line/a.txt'), 64 * 1024 * 1024);
@@ -368,7 +368,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       clock.mockRestore();
     });
 
-    it('goes on without folders that cannot be read, and says so', async () => {
+    it('continues past unreadable folders and says so', async () => {
       await put('a/b.txt', 'needle');
       await put('locked/c.txt', 'needle');
       await mkdir(Buffer.concat([Buffer.from(`${files.workspace}/no-text-`), Buffer.from([0xff])]));
@@ -384,7 +384,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       await chmod(join(files.workspace, 'locked'), 0o755);
     });
 
-    it('takes its turns one by one, however many search at once', async () => {
+    it('takes turns one by one, however many searches run', async () => {
       const turns = countTurns();
       const seen = await Promise.all(
         Array.from({ length: 5 }, async () => {
@@ -398,7 +398,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
       expect(new Set(seen).size).toBe(5);
     });
 
-    it('ends at once when it is aborted', async () => {
+    it('ends at once when aborted', async () => {
       await put('a.txt', 'x');
       await expect(files.call('grep', { pattern: 'x' }, AbortSignal.abort())).rejects.toThrow('aborted');
     });
@@ -406,7 +406,7 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
 });
 
 describe.runIf(process.platform === 'linux')('open files', () => {
-  it('are all closed again, whatever went wrong', async () => {
+  it('closes all files again, whatever goes wrong', async () => {
     await put('a/b/c.txt', 'x');
     await put('big.txt', 'x\n'.repeat(5000));
     await symlink('a', join(files.workspace, 'link'));
@@ -437,8 +437,8 @@ describe.runIf(process.platform === 'linux')('open files', () => {
   });
 });
 
-describe('files plugin', () => {
-  it('lets members read and only owners write, unless configured otherwise', async () => {
+describe('the files plugin', () => {
+  it('lets members read and only owners write by default', async () => {
     const authorities = ({ tools }: AWorkspace) =>
       [...tools.values()].map(({ name, authority }) => `${name} ${authority}`);
     expect(authorities(files)).toEqual([
@@ -458,7 +458,7 @@ describe('files plugin', () => {
     await wrong.remove();
   });
 
-  it('marks what may run beside others and what may run again', () => {
+  it('marks which tools may run in parallel and which may be repeated', () => {
     const kinds = [...files.tools.values()].map((tool) => `${tool.name} ${tool.parallelSafe} ${tool.replay}`);
     expect(kinds).toEqual([
       'read true safe',
@@ -470,7 +470,7 @@ describe('files plugin', () => {
     ]);
   });
 
-  it('says that it is off on a system where it cannot keep to the workspace', async () => {
+  it('turns itself off on a system where it cannot confine itself to the workspace', async () => {
     const { log, lines } = recordingLog();
     const host = createPluginHost({ log, settle: nothingToSettle });
     const [report] = await host.load([{ definition: createFilesPlugin('darwin'), config: {} }]);
@@ -478,7 +478,7 @@ describe('files plugin', () => {
     expect(lines.some((line) => line.startsWith('files.disabled') && line.includes('(darwin)'))).toBe(true);
   });
 
-  it('runs nothing that lies in a workspace (threat 9)', async () => {
+  it('runs no code planted in a workspace (threat 9)', async () => {
     const trap = `process.getBuiltinModule('node:fs').writeFileSync(${JSON.stringify(join(files.outside, 'ran'))}, 'x')`;
     const planted = [
       'index.js',

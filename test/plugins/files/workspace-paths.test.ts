@@ -182,7 +182,9 @@ async function picture(folder: string): Promise<string> {
 }
 
 describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)', () => {
-  it('reach nothing outside, in 2,000 forms by every tool', { timeout: 900_000 }, async () => {
+  it('reaches nothing outside the workspace, by 2,000 forms of paths and every tool', {
+    timeout: 900_000,
+  }, async () => {
     const plain = new Set(hostilePaths(files));
     const rewritten = [...plain].flatMap((path) =>
       rewritings.map((rewrite) => rewrite(path, files.workspace)),
@@ -218,7 +220,7 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     expect((await readdir(files.folder)).sort()).toEqual(around);
   });
 
-  it('lead to files of the workspace in their honest forms', async () => {
+  it('accepts all honest forms of workspace paths', async () => {
     const { workspace } = files;
     for (const path of [
       'inside.txt',
@@ -247,11 +249,11 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     ['write', { path: 'inside.txt/x', content: '' }, "inside.txt isn't a folder"],
     ['write', { path: '.', content: '' }, '. is the workspace itself'],
     ['list', { path: 'inside.txt' }, "inside.txt isn't a folder"],
-  ])('fail in %s %j with a sentence for the model', async (tool, args, sentence) => {
+  ])('fails %s %j with a sentence for the model', async (tool, args, sentence) => {
     await expect(files.call(tool, args)).rejects.toThrow(sentence);
   });
 
-  it('do not hang or answer on FIFOs and sockets', async () => {
+  it('neither hangs nor answers on FIFOs and sockets', async () => {
     await promisify(execFile)('mkfifo', [join(files.workspace, 'pipe')]);
     await expect(files.call('read', { path: 'pipe' })).rejects.toThrow("pipe isn't a regular file");
     await expect(files.call('write', { path: 'pipe', content: 'x' })).rejects.toThrow(
@@ -261,7 +263,7 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     expect(await files.call('list', {})).toContain('pipe (special)');
   });
 
-  it('neither read nor write a file that has another name elsewhere', async () => {
+  it('neither reads nor writes a file with a further hard link', async () => {
     await link(join(files.outside, 'secret.txt'), join(files.workspace, 'hard.txt'));
     const calls: readonly (readonly [string, object])[] = [
       ['read', {}],
@@ -279,7 +281,7 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     expect(await readFile(join(files.outside, 'secret.txt'), 'utf8')).toBe(canary);
   });
 
-  it('write to nothing that others run without being asked', async () => {
+  it('writes to no file that other programs run unasked', async () => {
     const before = await entriesOf(files.workspace);
     for (const path of runByOthers) {
       await expect(files.call('write', { path, content: 'x' }), path).rejects.toThrow('without being asked');
@@ -292,7 +294,7 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     ).rejects.toThrow('without being asked');
   });
 
-  it('write into no repository of git, whatever the name of its folder', async () => {
+  it("writes into no git repository, whatever its folder's name", async () => {
     const at = (path: string) => join(files.workspace, path);
     await mkdir(at('bare/objects'), { recursive: true });
     await mkdir(at('trees/one'), { recursive: true });
@@ -307,7 +309,7 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     await files.call('write', { path: 'trees/x', content: 'x' });
   });
 
-  it('write to what runs when somebody runs the project', async () => {
+  it('writes files that run only when somebody runs the project', async () => {
     for (const path of runByThePerson) {
       await files.call('write', { path, content: path });
       expect(await files.call('read', { path })).toContain(path);

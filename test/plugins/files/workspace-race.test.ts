@@ -96,7 +96,9 @@ async function inParallel(
 }
 
 describe.runIf(process.platform === 'linux')('writing while folders are swapped for links (threat 5)', () => {
-  it(`writes nothing outside in ${writes} tries and more`, { timeout: 600_000 }, async () => {
+  it(`writes nothing outside the workspace in ${writes} attempts and more`, {
+    timeout: 600_000,
+  }, async () => {
     await startAttack();
     await using files = await openWorkspace(workspace, workspaceDisks);
     const tally = { written: 0, refused: 0 };
@@ -119,7 +121,7 @@ describe.runIf(process.platform === 'linux')('writing while folders are swapped 
     expect([...problems].some((problem) => problem.includes('symbolic link'))).toBe(true);
   });
 
-  it('reads nothing outside', { timeout: 600_000 }, async () => {
+  it('reads nothing outside the workspace', { timeout: 600_000 }, async () => {
     await writeFile(join(outside, 'secret.txt'), 'secret');
     await writeFile(join(workspace, 'd/secret.txt'), 'public');
     await startAttack();
@@ -141,7 +143,9 @@ describe.runIf(process.platform === 'linux')('writing while folders are swapped 
     expect([...seen].sort()).toEqual(['mine', 'public']);
   });
 
-  it('would notice: checking the real path and then writing does escape', { timeout: 600_000 }, async () => {
+  it('would notice an escape: checking the real path before writing does escape', {
+    timeout: 600_000,
+  }, async () => {
     await startAttack();
     const naive = async (path: string, text: string) => {
       const parent = await realpath(join(workspace, path, '..'));
