@@ -35,7 +35,7 @@ describe('the runs of a process', () => {
       laneKey,
     );
 
-  it('renew the attempt that overtook an earlier one, and stop the earlier one only', async () => {
+  it('renews the newer attempt of a run and stops only the earlier one', async () => {
     const { laneKey: key, worker, say, claimRun } = aConversation(store());
     await say();
     const first = entry(await claimRun(1));

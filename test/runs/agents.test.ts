@@ -7,7 +7,7 @@ import type { AgentSettings } from '../../src/config/config.ts';
 import { createAgents } from '../../src/runs/agents.ts';
 import { aFolder } from '../support/own-folder.ts';
 
-it('a prompt is built once, and anew when a file or the kind of run has changed', async () => {
+it('builds a prompt once, and again only when a file or the kind of run has changed', async () => {
   const workspace = aFolder();
   const main: AgentSettings = {
     id: agentId('main'),

@@ -133,7 +133,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     return withRoom.map(({ laneKey }) => laneKey);
   };
 
-  it('waits, says how to raise it once, and goes on by itself when it was raised', async () => {
+  it('pauses a run, says once how to raise its budget, and continues by itself when it is raised', async () => {
     const plays = [costing(callsTools({ id: '1', name: 'act' }), dear), says('done')];
     const run = await begin(plays, { session: 20_000 });
     await run.drive();
@@ -156,7 +156,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     ]);
   });
 
-  it('ends when nobody has raised it in time, and goes on when there is room by then', async () => {
+  it('ends a paused run if nobody raises the budget in time, and continues it if there is room by then', async () => {
     const run = await begin([says('done')], { session: 20 });
     await run.drive();
     await run.expire();
@@ -172,7 +172,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect(await lucky.outcomes()).toEqual(['answered']);
   });
 
-  it('tries the budget of each new day at midnight, until one has room', async () => {
+  it('tries the budget of each new day at midnight until one has room', async () => {
     const minute = 60_000;
     const clock = manualClock(Date.UTC(2001, 4, 7, 23, 50));
     const gateway = 20_000;
@@ -194,7 +194,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect(await run.said()).toEqual([paused, paused, 'done']);
   });
 
-  it('pauses with its history intact when the budget has no room for the summary, then finishes both', async () => {
+  it('pauses with the history intact if the budget has no room for the summary, and finishes both later', async () => {
     const usage = { inputTokens: 7_000, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const long = callsTools({ id: '1', name: 'act' }).map((event) =>
       event.type === 'complete' ? { ...event, usage, cost: dear } : event,
@@ -215,7 +215,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect(await run.outcomes()).toEqual(['answered']);
   });
 
-  it('ends by /stop without asking the model', async () => {
+  it('ends a paused run on /stop without asking the model', async () => {
     const run = await begin([says('done')], { session: 20 });
     await run.drive();
     await run.worker.accept(aCommand(run.conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
@@ -224,14 +224,14 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect((await run.said()).at(-1)).toBe('Stopped.');
   });
 
-  it('ends at once where there is no owner who could raise it', async () => {
+  it('ends a run at once if its budget is spent and there is no owner who could raise it', async () => {
     const run = await begin([says('done')], { session: 20 }, { authority: 'guest' });
     await run.drive();
     expect(await run.outcomes()).toEqual(['failed']);
     expect(await run.said()).toEqual([expect.stringMatching(/^The budget .* is used up, so I stopped\./)]);
   });
 
-  it('waits without a word for what another call holds, and goes on when that gives it back', async () => {
+  it('waits silently for room reserved by another call, and continues when it is returned', async () => {
     const gate = Promise.withResolvers<void>();
     const slow: Play = async function* () {
       await gate.promise;
@@ -252,7 +252,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect(await second.said()).toEqual(['done']);
   });
 
-  it('starts as soon as the call before it returns its room, without waiting for the sweep', async () => {
+  it('starts a call as soon as an earlier one returns its room, without waiting for the sweep', async () => {
     const budgets = { gateway: 20_000 };
     const lanes = new Map<string, () => Promise<unknown>>();
     const order: string[] = [];
@@ -289,7 +289,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect((await Promise.all(runs.map((run) => run.outcomes()))).flat()).toEqual(runs.map(() => 'answered'));
   });
 
-  it('is that of the person whom a reload has linked the account to, and of the owners it names', async () => {
+  it('uses the budget of the identity and the owners that a reload has configured', async () => {
     const config = loadConfig({ values: {}, unknown: [] }, '/nowhere');
     const policy = createInboundPolicy(config, textsFor('en'));
     const reload = settingsApplier({ config, texts: policy.texts }, { gate: policy, front: undefined });
@@ -310,7 +310,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     ]);
   });
 
-  it('is looked up again by the next try when the store was away', async () => {
+  it('looks the budgets up again in the next attempt if the store was away', async () => {
     let isAway = true;
     const store: Pick<Store, 'read'> = {
       read: (query, input) =>
@@ -327,7 +327,7 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     expect(await limits()).toMatchObject([{ scope: 'run' }]);
   });
 
-  it('halts a sub-agent within one step: its next call isn’t made', async () => {
+  it('halts a sub-agent within one step, before its next call', async () => {
     const family = aFamilyWorker(open());
     const { run } = await family.begin();
     const spawned = await family.spawnOne(run);

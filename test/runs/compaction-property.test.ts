@@ -69,8 +69,8 @@ const fact = 'Ann has a green boat.';
 
 class Killed extends Error {}
 
-describeEachDatabase('a history that is compacted at random', (open) => {
-  it('loses nothing that it must keep, and nothing at all when the summary does not come about', async () => {
+describeEachDatabase('a randomly compacted history', (open) => {
+  it('loses nothing that it must keep, and nothing at all if the summary fails', async () => {
     let [histories, turns, stored] = [0, 0, 0];
     await holds(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {

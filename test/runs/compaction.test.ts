@@ -29,7 +29,7 @@ import { openOwnStore } from '../support/own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 import { saidIn } from './said-in.ts';
 
-describe('a conversation that grows too long', () => {
+describe('the compaction of a conversation', () => {
   const store = openOwnStore();
   let model: AnthropicServer;
   beforeAll(async () => {
@@ -107,7 +107,7 @@ describe('a conversation that grows too long', () => {
   const sizes = { long: 'word '.repeat(600), summary: 'Anna wants a boat.' };
   const plain = (body: WireBody) => ({ text: isSummary(body) ? sizes.summary : sizes.long });
 
-  it('does not seem too long for a count of more tokens than its requests can have had', async () => {
+  it('ignores impossible token counts when it decides whether a conversation is too long', async () => {
     const toolCalls = [{ name: 'look' }];
     model.script([
       { text: sizes.long },
@@ -127,7 +127,7 @@ describe('a conversation that grows too long', () => {
     expect(await store().read(readOpenNotices, { limit: 10 })).toEqual([]);
   });
 
-  it('is summarised once for each crossing, and still knows what was said first', async () => {
+  it('summarizes once for each crossing of the threshold, and keeps the first facts', async () => {
     const fact = 'Anna’s boat is green.';
     let summaries = 0;
     model.script((body) => {
@@ -157,7 +157,7 @@ describe('a conversation that grows too long', () => {
     expect(all.filter(({ isSummary: is }) => !is)).toHaveLength(2 * questions);
   });
 
-  it('is left as it is where instructions alone are too long for a summary to help, and the owner is told', async () => {
+  it('summarizes nothing if instructions alone are too long for that to help, and tells the owner', async () => {
     model.script(plain);
     const start = model.requests.length;
     const conversation = unique('conversation');
@@ -178,7 +178,7 @@ describe('a conversation that grows too long', () => {
     );
   });
 
-  it('is not what fills a window too small for the instructions alone, and the owner is told instead', async () => {
+  it('summarizes nothing if the window is too small for the instructions alone, and tells the owner', async () => {
     model.script(plain);
     const start = model.requests.length;
     const conversation = unique('conversation');
@@ -198,7 +198,7 @@ describe('a conversation that grows too long', () => {
     expect(notice).toMatch(/^My instructions and tools alone are too long/);
   });
 
-  it('that the provider refuses as too long is compacted, and the same turn is asked once more', async () => {
+  it('compacts a request that the provider refuses as too long, and asks once more in the same turn', async () => {
     model.script(plain);
     const conversation = unique('c');
     const start = model.requests.length;
@@ -208,7 +208,7 @@ describe('a conversation that grows too long', () => {
     expect(await outcomes(conversation)).toEqual(Array.from({ length: 12 }, () => 'answered'));
   });
 
-  it('stays as it is when the summary fails, and the next message tries again', async () => {
+  it('keeps the conversation unchanged if the summary fails, and tries again with the next message', async () => {
     let isDown = true;
     model.script((body) => (isSummary(body) && isDown ? { status: 400, message: 'not today' } : plain(body)));
     const conversation = unique('c');
@@ -231,7 +231,7 @@ describe('a conversation that grows too long', () => {
     expect((await outcomes(conversation)).at(-1)).toBe('answered');
   });
 
-  it('is summarised by a model that first thinks until there is no room for a word', async () => {
+  it('retries a summary if the model first thinks until there is no room for a word', async () => {
     const asked: unknown[] = [];
     model.script((body) => {
       if (isSummary(body)) asked.push(body.max_tokens);
@@ -249,7 +249,7 @@ describe('a conversation that grows too long', () => {
     expect((await ledgerOf(sessionId)).summaries).toEqual(['settled', 'settled']);
   });
 
-  it('is summarised when a person asks, by a run that can be stopped and handed over', async () => {
+  it('summarizes on request, in a run that can be stopped and handed over', async () => {
     let gate: Gate | undefined;
     model.script((body) => (isSummary(body) && gate ? { ...plain(body), hold: { gate } } : plain(body)));
     const conversation = unique('c');
@@ -320,7 +320,7 @@ describe('a conversation that grows too long', () => {
     for (const each of [stopped, leaving]) await each.close();
   });
 
-  it('is summarised within the time of a run: a model that never answers holds nobody up for longer', async () => {
+  it('limits a requested summary to the time of a run, even if the model never answers', async () => {
     model.script((body) => (isSummary(body) ? { hang: true } : plain(body)));
     const conversation = unique('c');
     for (const text of ['one', 'two', 'three']) await say(conversation, text);
@@ -340,7 +340,7 @@ describe('a conversation that grows too long', () => {
     expect(lifecycleOf(run.runId)).toEqual(['start', 'error: timeout']);
   });
 
-  it('has its person told once that the model isn’t answering yet, whoever asked for the summary', async () => {
+  it('says once that the model isn’t answering yet, whoever asked for the summary', async () => {
     let busy = 0;
     model.script((body) => {
       if (!isSummary(body) || busy === 0) return plain(body);
@@ -366,7 +366,7 @@ describe('a conversation that grows too long', () => {
     expect(new Set(await outcomes(conversation))).toEqual(new Set(['answered']));
   });
 
-  it('is not summarised beyond a budget, which the person is told', async () => {
+  it("doesn't summarize beyond a budget, and tells the person", async () => {
     model.script(plain);
     const conversation = unique('c');
     let sessionId = '';

@@ -12,7 +12,7 @@ import { openOwnStore } from '../support/own-store.ts';
 import { playNext, runSettings } from './run-builders.ts';
 import { saidIn } from './said-in.ts';
 
-describe('a message whose answer', () => {
+describe('an unusual answer', () => {
   const store = openOwnStore();
 
   const outcomeOf = async (...plays: readonly Play[]) => {
@@ -24,7 +24,7 @@ describe('a message whose answer', () => {
     const { inbox } = await readLane(store(), laneKey);
     return inbox.map(({ outcome, reason }) => ({ outcome, reason }));
   };
-  it('lets a minute pass is announced once, and said when it comes', async () => {
+  it('announces an answer that takes a minute once, and sends it when it comes', async () => {
     const { conversation, laneKey, say } = aConversation(store());
     await say('hello');
     const clock = manualClock();
@@ -48,15 +48,15 @@ describe('a message whose answer', () => {
 
   const nothing: readonly ModelEvent[] = [completes('end_turn')];
 
-  it('is empty twice has failed', async () => {
+  it('fails a message whose answer is empty twice', async () => {
     expect(await outcomeOf(nothing, nothing)).toEqual([{ outcome: 'failed', reason: 'empty answer' }]);
   });
 
-  it('is silence by decision is silent', async () => {
+  it('ends a message as silent if the agent chose silence', async () => {
     expect(await outcomeOf(says('NO_REPLY'))).toEqual([{ outcome: 'silent', reason: null }]);
   });
 
-  it('was sent by the message tool is answered, and nothing more is asked for', async () => {
+  it('ends a message as answered if the message tool sent the answer, and asks for nothing more', async () => {
     const call = callsTools({ id: '1', name: 'message' });
     expect(await outcomeOf(call, nothing, says('never asked'))).toEqual([
       { outcome: 'answered', reason: 'already-sent' },

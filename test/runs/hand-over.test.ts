@@ -16,7 +16,7 @@ import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { playNext, runSettings } from './run-builders.ts';
 
-describe('a run that is handed over while its tools work', () => {
+describe('a handover while tools run', () => {
   const store = openOwnStore();
 
   /** Runs the lane's next or unfinished run in a process that is asked to stop while the tool `slow` is running. */
@@ -52,7 +52,7 @@ describe('a run that is handed over while its tools work', () => {
       parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.content] : [])),
     );
 
-  it('lets the tool in hand finish and leaves the calls behind it to the next process', async () => {
+  it('lets the running tool finish and leaves the later calls to the next process', async () => {
     const conversation = unique('c');
     const ran: string[] = [];
     await aWorker(store()).accept(aMessage({ conversation, text: 'go' }));
@@ -64,7 +64,7 @@ describe('a run that is handed over while its tools work', () => {
     expect(await resultsOf(run.sessionId)).toEqual(['slow is done', 'quick is done']);
   });
 
-  it('lets the tool in hand finish also behind calls that were refused', async () => {
+  it('lets the running tool finish even after calls that were refused', async () => {
     const conversation = unique('c');
     const ran: string[] = [];
     await aWorker(store()).accept(aMessage({ conversation, text: 'go' }));
@@ -78,10 +78,10 @@ describe('a run that is handed over while its tools work', () => {
   });
 });
 
-describe('a run that is handed over while its first preview is being sent', () => {
+describe('a handover while the first preview is being sent', () => {
   const store = openOwnStore();
 
-  it('leaves it to the next process as a message that stands', async () => {
+  it('hands the preview over to the next process as a sent message', async () => {
     const conversation = unique('c');
     await aWorker(store()).accept(aMessage({ conversation, text: 'go' }));
     const shutdown = new AbortController();

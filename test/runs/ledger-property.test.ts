@@ -84,7 +84,7 @@ describeEachDatabase('the ledger of a run and its sub-agents', (open, { dialect 
   });
   afterAll(() => server.close());
 
-  it('counts each call as the server did, or at a bound above it, and holds nothing in the end', {
+  it('counts each call as the server did, or at a higher bound, and ends without reservations', {
     // The full count takes an hour on a busy machine.
     timeout: 7_200_000,
   }, async () => {

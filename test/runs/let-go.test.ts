@@ -47,7 +47,7 @@ function aDriver({ store, execute }: Executing): LaneDriver {
   return driver;
 }
 
-it('goes on with a run that a fault broke off as soon as the store answers, and counts it as a try', async () => {
+it('resumes a run that a fault interrupted as soon as the store answers, and counts an attempt', async () => {
   const { store } = await aStore();
   const conversation = unique('c');
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
@@ -77,7 +77,7 @@ it('goes on with a run that a fault broke off as soon as the store answers, and 
   expect(refusals).toBeLessThan(0);
 });
 
-it('goes on with a run that was handed over at once, though the process stays', async () => {
+it('resumes a run that was handed over at once if the process stays', async () => {
   const { store } = await aStore();
   const conversation = unique('c');
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
@@ -96,7 +96,7 @@ it('goes on with a run that was handed over at once, though the process stays', 
   expect(seen[1]).toMatchObject({ runId: seen[0]?.runId, isResumed: true });
 });
 
-it('gives up after three attempts, not for ever, and says why', async () => {
+it('gives a run up after three attempts and says why', async () => {
   const { store } = await aStore();
   const conversation = unique('c');
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
@@ -121,7 +121,7 @@ it('gives up after three attempts, not for ever, and says why', async () => {
   });
 });
 
-it('leaves the lane alone that another has claimed meanwhile', async () => {
+it("doesn't touch a lane that another process has claimed meanwhile", async () => {
   const { store } = await aStore();
   const conversation = unique('c');
   const lane = aLane(conversation).key;

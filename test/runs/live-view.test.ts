@@ -59,7 +59,7 @@ function aNetwork(answer?: SendResult) {
   return { adapter, sent, drafts, typing, shown };
 }
 
-describe('what a person sees while a run works', () => {
+describe('the live view of a run', () => {
   const open = openOwnStore();
 
   const aView = (adapter: ChannelAdapter, over: Partial<LiveViewOptions> = {}) =>
@@ -83,7 +83,7 @@ describe('what a person sees while a run works', () => {
       ...over,
     });
 
-  it('is one message that is edited while the answer grows, and on record', async () => {
+  it('sends one preview, edits it while the answer grows, and records it', async () => {
     const network = aNetwork();
     const view = aView(network.adapter);
     view.push('Good');
@@ -97,7 +97,7 @@ describe('what a person sees while a run works', () => {
     await view.end();
   });
 
-  it('is a new message for the next answer of the run', async () => {
+  it('sends a new preview for the next answer of the run', async () => {
     const network = aNetwork();
     const view = aView(network.adapter);
     view.push('first');
@@ -111,7 +111,7 @@ describe('what a person sees while a run works', () => {
     await view.end();
   });
 
-  it('goes on in the message that an earlier holder of the run left', async () => {
+  it('continues the preview that an earlier holder of the run left', async () => {
     const network = aNetwork();
     const view = aView(network.adapter, { standing: { key: 'run:preview:1.0', messageId: '77' } });
     view.push('again');
@@ -120,7 +120,7 @@ describe('what a person sees while a run works', () => {
     await view.end();
   });
 
-  it('has a key that no earlier holder of the run has used, whose answer may have taken it over', async () => {
+  it('uses a preview key that no earlier holder of the run has used', async () => {
     const runId = crypto.randomUUID();
     const keys = new Set<string>();
     for (const [epoch, standing] of [
@@ -143,7 +143,7 @@ describe('what a person sees while a run works', () => {
   it.each<SendResult>([
     { kind: 'unknown', reason: 'cut off' },
     { kind: 'failed', failure: { kind: 'rejected' }, reason: 'no' },
-  ])('is given up after a first preview whose result is $kind', async (answer) => {
+  ])('stops previewing if the result of the first preview is $kind', async (answer) => {
     const network = aNetwork(answer);
     const runId = crypto.randomUUID();
     let clockReads = 0;
@@ -166,7 +166,7 @@ describe('what a person sees while a run works', () => {
     expect(part?.state).toBe(answer.kind);
   });
 
-  it('is not edited while the network asks to wait: the answer itself would have to wait for longer', async () => {
+  it("doesn't edit the preview while the network asks to wait, which would delay the answer", async () => {
     const network = aNetwork();
     let [now, clockReads] = [1_000_000, 0];
     const clock = {
@@ -198,7 +198,7 @@ describe('what a person sees while a run works', () => {
     ]);
   });
 
-  it('has one call in flight: a slow network holds up the answer by no more than that', async () => {
+  it('keeps one preview call in flight, so that a slow network delays the answer by one call', async () => {
     const network = aNetwork();
     const answers: PromiseWithResolvers<void>[] = [];
     const send: ChannelAdapter['send'] = async (part, signal) => {
@@ -229,7 +229,7 @@ describe('what a person sees while a run works', () => {
     await view.end();
   });
 
-  it('is in the journal from its platform’s answer until the store has it', async () => {
+  it('keeps the preview in the journal from the platform’s answer until the store has it', async () => {
     const network = aNetwork();
     const runId = crypto.randomUUID();
     const key = `${runId}:preview:1.0`;
@@ -252,7 +252,7 @@ describe('what a person sees while a run works', () => {
     await view.end();
   });
 
-  it('is kept where the store is away by the time it is shown: the answer takes it over', async () => {
+  it('hands an unrecorded preview to the answer if the store is away when it is shown', async () => {
     const network = aNetwork();
     const runId = crypto.randomUUID();
     const store: Store = {
@@ -273,7 +273,7 @@ describe('what a person sees while a run works', () => {
     await view.end();
   });
 
-  it('comes after everything that was said before', async () => {
+  it('sends the preview after everything that was said before', async () => {
     const network = aNetwork();
     const { begin, answer, deliver } = aConversation(open());
     const run = await begin();
@@ -298,7 +298,7 @@ describe('what a person sees while a run works', () => {
     await view.end();
   });
 
-  it('is taken away where another process has its run by the time the network answers', async () => {
+  it('deletes the preview if another process owns the run when the platform answers', async () => {
     const network = aNetwork();
     const [sending, arrived] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const send: ChannelAdapter['send'] = async (part, signal) => {
@@ -320,7 +320,7 @@ describe('what a person sees while a run works', () => {
     expect((await claimPart()).part.content).toEqual({ kind: 'delete', messageId: '1' });
   });
 
-  it('shows nothing of an answer that is there at once', async () => {
+  it('shows no preview of an answer that is complete at once', async () => {
     const network = aNetwork();
     const slow = { ...capabilities, previewIntervalMs: { dm: 60_000, group: 60_000 } };
     const view = aView(network.adapter, { capabilities: slow });
@@ -330,7 +330,7 @@ describe('what a person sees while a run works', () => {
     expect(network.sent).toEqual([]);
   });
 
-  it("is the network's own draft where it has one, and leaves nothing to clean up", async () => {
+  it('uses the network’s own drafts, which leave nothing to clean up', async () => {
     const network = aNetwork();
     const view = aView(network.adapter, { chatKind: 'group' });
     view.push('draft');
@@ -340,7 +340,7 @@ describe('what a person sees while a run works', () => {
     await view.end();
   });
 
-  it('is typing alone where previews are off, and typing ends with the run', async () => {
+  it('shows only typing if previews are off, and stops typing when the run ends', async () => {
     const network = aNetwork();
     const view = aView(network.adapter, { isPreviewOn: false });
     view.push('hidden');
@@ -361,7 +361,7 @@ const readAnswered: StoreQuery<{ readonly runId: string }, readonly (string | un
   },
 };
 
-describe('an answer that is shown while it is written', () => {
+describe('the quote of a preview', () => {
   const open = openOwnStore();
 
   const play = async (text: string, replyToMode: 'off' | 'first') => {
@@ -389,12 +389,12 @@ describe('an answer that is shown while it is written', () => {
     return [nameOf(route.replyTo), ...answered.map(([kind, quoted]) => [kind, nameOf(quoted)])];
   };
 
-  it('quotes what it will quote', async () => {
+  it('quotes the same message as the answer', async () => {
     expect(await play('Good morning', 'off')).toEqual([undefined, ['edit', undefined]]);
     expect(await play('Good morning', 'first')).toEqual(['asked', ['edit', 'asked']]);
   });
 
-  it('is sent anew where it quotes another message: no edit changes that', async () => {
+  it('sends the answer as a new message if it quotes another message than the preview', async () => {
     const anew = [
       ['delete', undefined],
       ['text', 'asked'],

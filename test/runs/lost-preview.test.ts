@@ -53,7 +53,7 @@ function aNetwork(found: Found, answer: SendResult = { kind: 'sent', receipts: [
 
 const there: Found = { kind: 'candidates', messageIds: ['7' as MessageId] };
 
-describe('a preview whose process died before it knew its id', () => {
+describe('a preview whose process died before recording its id', () => {
   const open = openOwnStore();
 
   /** Returns a run whose holder was killed while its first preview was being sent. */
@@ -81,7 +81,7 @@ describe('a preview whose process died before it knew its id', () => {
 
   const settings = { ...runSettings, isPreviewOn: true };
 
-  it('becomes the answer where its network says that it stands, and no second one is shown', async () => {
+  it('becomes the answer if the network finds it, and no second preview is shown', async () => {
     const { run, part } = await aKilledRun();
     const { channel, sent, looked } = aNetwork(there);
     const shown = Promise.withResolvers<void>();
@@ -102,7 +102,7 @@ describe('a preview whose process died before it knew its id', () => {
     expect(await open().read(readSaid, run)).toEqual([['edit', '7']]);
   });
 
-  it('becomes the answer also where the channel is back only by then', async () => {
+  it('becomes the answer even if the channel is back only later', async () => {
     const { run } = await aKilledRun();
     const { channel } = aNetwork(there);
     let calls = 0;
@@ -115,7 +115,7 @@ describe('a preview whose process died before it knew its id', () => {
     { kind: 'candidates', messageIds: [] },
     { kind: 'unknown', reason: 'nobody can tell' },
     { kind: 'later', afterMs: 5000, reason: 'busy' },
-  ])('is left where its network says: $kind $messageIds', async (found) => {
+  ])('is left alone if the network’s lookup says: $kind $messageIds', async (found) => {
     const { run } = await aKilledRun();
     const { channel } = aNetwork(found);
     let calls = 0;
@@ -124,7 +124,7 @@ describe('a preview whose process died before it knew its id', () => {
     expect(await open().read(readSaid, run)).toEqual([['text']]);
   });
 
-  it('becomes the answer too where its call got no answer in a process that lives', async () => {
+  it('becomes the answer even if its call got no answer in a live process', async () => {
     const conversation = unique('c');
     await aWorker(open()).accept(aMessage({ conversation, text: 'go' }));
     const { channel, looked } = aNetwork(there, { kind: 'unknown', reason: 'cut off' });

@@ -35,8 +35,8 @@ async function imagesOf(
   return images;
 }
 
-describeEachDatabase('a message that streams', (open) => {
-  it('is stored by its own commit only when it is short, however long the model has thought', async () => {
+describeEachDatabase('a streamed message', (open) => {
+  it('stores a short message by its own commit only, however long the model has thought', async () => {
     const images = imagesOf(open(), async function* (pass) {
       pass(5_000);
       yield* says('a short answer');
@@ -44,7 +44,7 @@ describeEachDatabase('a message that streams', (open) => {
     expect(await images).toBe(0);
   });
 
-  it('is stored meanwhile when it takes longer than 250 ms', async () => {
+  it('stores a message while it is written if that takes longer than 250 ms', async () => {
     const images = imagesOf(open(), async function* (pass) {
       for (const event of says('a long answer')) {
         yield event;
@@ -55,45 +55,42 @@ describeEachDatabase('a message that streams', (open) => {
   });
 
   it.each([
-    ['any', 'before-first-token', 'mode', ['user: go', 'user: and this', 'assistant: Both.']],
+    ['any message', 'before-first-token', 'mode', ['user: go', 'user: and this', 'assistant: Both.']],
     [
-      'one that belongs to what it has read',
+      'a message with the reach “always”',
       'never',
       'always',
       ['user: go', 'user: and this', 'assistant: Both.'],
     ],
     [
-      'no other where that is off',
+      'no other message if turned off',
       'never',
       'mode',
       ['user: go', 'assistant: One.', 'user: and this', 'assistant: Both.'],
     ],
-  ] as const)(
-    'is given up for %s that arrives before its first word, and stored after it',
-    async (_, dm, reach, expected) => {
-      let aheadMs = 0;
-      const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
-      const { lane, laneKey } = aConversation(open());
-      const put = (text: string, over = {}) =>
-        open().write(enqueueItems, { items: [{ lane, item: anItem(text, over) }] });
-      await put('go');
-      const active = someActiveRuns(open(), 'boot-of-this-test');
-      const thinks = async function* (_request: unknown, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-        yield { type: 'thinking_delta', thinking: 'hm' };
-        aheadMs += 300;
-        yield { type: 'thinking_delta', thinking: ', well' };
-        await put('and this', { reach });
-        active.arrived(laneKey);
-        // Asked for once more only if the call isn't given up.
-        yield { type: 'thinking_delta', thinking: '.' };
-        if (!signal.aborted) yield* says('One.');
-      };
-      const model = scriptedModel(thinks, says('Both.'));
-      const settings = { ...runSettings, steerRestart: { dm, group: dm } };
-      const { run } = await playNext(open(), laneKey, { model, over: { clock, active, settings } });
-      await active.close();
-      const rows = await open().read(readTranscriptPage, { sessionId: run.sessionId, limit: 10 });
-      expect(rows.map(({ role, parts }) => `${role}: ${textOf(parts)}`)).toEqual(expected);
-    },
-  );
+  ] as const)('gives up the call for %s arriving before the first word', async (_, dm, reach, expected) => {
+    let aheadMs = 0;
+    const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    const { lane, laneKey } = aConversation(open());
+    const put = (text: string, over = {}) =>
+      open().write(enqueueItems, { items: [{ lane, item: anItem(text, over) }] });
+    await put('go');
+    const active = someActiveRuns(open(), 'boot-of-this-test');
+    const thinks = async function* (_request: unknown, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+      yield { type: 'thinking_delta', thinking: 'hm' };
+      aheadMs += 300;
+      yield { type: 'thinking_delta', thinking: ', well' };
+      await put('and this', { reach });
+      active.arrived(laneKey);
+      // Asked for once more only if the call isn't given up.
+      yield { type: 'thinking_delta', thinking: '.' };
+      if (!signal.aborted) yield* says('One.');
+    };
+    const model = scriptedModel(thinks, says('Both.'));
+    const settings = { ...runSettings, steerRestart: { dm, group: dm } };
+    const { run } = await playNext(open(), laneKey, { model, over: { clock, active, settings } });
+    await active.close();
+    const rows = await open().read(readTranscriptPage, { sessionId: run.sessionId, limit: 10 });
+    expect(rows.map(({ role, parts }) => `${role}: ${textOf(parts)}`)).toEqual(expected);
+  });
 });

@@ -5,8 +5,8 @@ import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { playNext } from './run-builders.ts';
 
-describeEachDatabase('while the model thinks', (open, beside) => {
-  it('another process takes in messages for that lane and works others: no lock is held (pitfall 13)', async () => {
+describeEachDatabase('a model call in progress', (open, beside) => {
+  it('holds no lock, so that another process accepts messages for the lane and works on others (pitfall 13)', async () => {
     const other = await beside.open();
     onTestFinished(() => other.close());
     const [here, elsewhere] = [aConversation(other), aConversation(other)];

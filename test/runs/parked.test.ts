@@ -18,7 +18,7 @@ import { openOwnStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
-describe('a run whose call waits for an answer from outside', () => {
+describe('a run whose call waits for an outside answer', () => {
   const store = openOwnStore();
 
   /** Opens one lane with one message, a process that works it, and a tool `ask` that parks the run. */
@@ -88,7 +88,7 @@ describe('a run whose call waits for an answer from outside', () => {
 
   const askAndAct = callsTools({ id: '1', name: 'ask' }, { id: '2', name: 'act' });
 
-  it('lets go of the lane, and answers once the call is settled; what stood behind it runs then', async () => {
+  it('frees its worker while parked, and runs the later calls once the call is settled', async () => {
     const run = await open([askAndAct, says('done')]);
     await run.drive();
     expect(run.events).toEqual(['started', 'started', 'parked', 'changed']);
@@ -111,15 +111,15 @@ describe('a run whose call waits for an answer from outside', () => {
     ['a week', {}, 604_800_000],
     ['as long as its tool says', { waitMs: 900_000 }, 900_000],
     ['30 days at most', { waitMs: Number.MAX_SAFE_INTEGER }, 2_592_000_000],
-    ['a week, where its tool names no time', { waitMs: Number.NaN }, 604_800_000],
-  ])('waits %s', async (_, wait, ms) => {
+    ['a week if its tool names no time', { waitMs: Number.NaN }, 604_800_000],
+  ])('parks a run for %s', async (_, wait, ms) => {
     const run = await open([askAndAct, says('done')], { wait });
     await run.drive();
     expect(await store().read(readWaitMs, run.laneKey)).toBe(ms);
     await run.close();
   });
 
-  it('skips what stood behind it when a message came meanwhile, and reads that', async () => {
+  it('skips the later calls and reads the new message if one arrived meanwhile', async () => {
     const run = await open([askAndAct, says('done')]);
     await run.drive();
     await run.worker.accept(aMessage({ conversation: run.conversation, text: 'never mind' }));
@@ -132,7 +132,7 @@ describe('a run whose call waits for an answer from outside', () => {
     await run.close();
   });
 
-  it('goes on at once when the answer came before it was parked', async () => {
+  it('continues at once if the answer came before the run was parked', async () => {
     let settle: SettleCall | undefined;
     const before = async (call: CallRef) => void (await settle?.(call, { text: 'approved early' }));
     const run = await open([askAndAct, says('done')], { before });
@@ -144,7 +144,7 @@ describe('a run whose call waits for an answer from outside', () => {
     await run.close();
   });
 
-  it('answers its open calls "cancelled by user" when it is stopped, without asking the model', async () => {
+  it('answers open calls "cancelled by user" when the run is stopped, without asking the model', async () => {
     const run = await open([askAndAct, says('done')]);
     await run.drive();
     const stop = { kind: 'stop', isPrivileged: true, isAll: false } as const;
@@ -160,7 +160,7 @@ describe('a run whose call waits for an answer from outside', () => {
     await run.close();
   });
 
-  it('asks again under the same call after a crash, and waits again', async () => {
+  it('repeats the same call after a crash and parks again', async () => {
     const run = await open([callsTools({ id: '1', name: 'ask' }), says('done')], { faulty: true });
     await run.drive();
     expect(run.events).not.toContain('parked');
@@ -183,7 +183,7 @@ describe('a run whose call waits for an answer from outside', () => {
   it.each([
     ['waited for an hour', 0, 'answered'],
     ['worked up to its limit', 4_000, 'failed'],
-  ])('counts its working time only: %s', async (_, worksMs, outcome) => {
+  ])('counts only working time of a run that %s', async (_, worksMs, outcome) => {
     const clock = manualClock();
     const goesOn: Play = async function* () {
       clock.advance(worksMs);

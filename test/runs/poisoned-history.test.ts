@@ -20,7 +20,7 @@ import { playNext } from './run-builders.ts';
 const nested = (depth: number, open = '[', close = ']') => open.repeat(depth) + close.repeat(depth);
 const inTotal = isLong ? 10_000 : 200;
 
-describe('a conversation', () => {
+describe('a poisoned history', () => {
   const store = openOwnStore();
   let model: AnthropicServer;
   beforeAll(async () => {
@@ -59,7 +59,7 @@ describe('a conversation', () => {
     return store().read(readHistory, { sessionId: first.run.sessionId });
   };
 
-  it('goes on after a call with 5,000 nested brackets, which the model is told of', async () => {
+  it('continues after a call with 5,000 nested brackets, and tells the model about it', async () => {
     const history = await survives([{ name: 'act', inputJson: `{"x":${nested(5_000)}}` }]);
     expect(contentOf(history)).toEqual([
       'not run: the arguments were not kept: nested deeper than 64 levels',
@@ -72,38 +72,38 @@ describe('a conversation', () => {
     ['of 50,000 values', [{ name: 'act', input: { x: Array.from({ length: 50_000 }, () => 1) } }]],
     ['with half a character', [{ name: 'act', inputJson: '{"\\udc00":"\\ud800 \\u0000"}' }]],
     ['with the key of a prototype', [{ name: 'act', inputJson: '{"__proto__":{"constructor":1}}' }]],
-    ['that are no JSON', [{ name: 'act', inputJson: '{"x": [1, ' }]],
-    ['that are no object', [{ name: 'act', inputJson: '[[1]]' }]],
+    ['with invalid JSON', [{ name: 'act', inputJson: '{"x": [1, ' }]],
+    ['with arguments that aren’t an object', [{ name: 'act', inputJson: '[[1]]' }]],
     [
-      'of one id twice',
+      'with one id twice',
       [
         { id: 'same', name: 'act' },
         { id: 'same', name: 'act', input: { n: 1 } },
       ],
     ],
-    ['of no tool with a name of odd characters', [{ name: 'ä'.repeat(3_000), input: {} }]],
+    ['of an unknown tool with a name of odd characters', [{ name: 'ä'.repeat(3_000), input: {} }]],
     ['200 at once', Array.from({ length: 200 }, (_, n) => ({ name: 'act', input: { n } }))],
-  ])('goes on after calls %s', async (_what, calls) => {
+  ])('continues after calls %s', async (_what, calls) => {
     await survives(calls);
   });
 
   it.each<readonly [string, unknown]>([
     ['half a character', { text: 'a\ud800b\u0000' }],
-    ['separators only', { text: '\u001c\u0085' }],
-    ['an image that is none', { text: 'x', images: [{ mimeType: 'image/png', base64: 'AAAA' }] }],
+    ['only separators', { text: '\u001c\u0085' }],
+    ['an invalid image', { text: 'x', images: [{ mimeType: 'image/png', base64: 'AAAA' }] }],
     ['an image of a wrong type', { text: 'x', images: [{ ...aPng, mimeType: 'image/svg+xml' }] }],
-    ['images that are no list', { text: 'x', images: 7 }],
+    ['images that aren’t a list', { text: 'x', images: 7 }],
     [
       'an image that is too large',
       { text: 'x', images: [{ ...aPng, base64: aPng.base64.slice(0, 4).repeat(1_500_000) }] },
     ],
-    ['bottomless metadata', { text: 'x', metadata: { deep: JSON.parse(nested(5_000)) } }],
-    ['nothing', undefined],
-  ])('goes on after a result of %s', async (_what, output) => {
+    ['deeply nested metadata', { text: 'x', metadata: { deep: JSON.parse(nested(5_000)) } }],
+    ['no value', undefined],
+  ])('continues after a result with %s', async (_what, output) => {
     await survives([{ name: 'act' }], () => output as ToolOutput);
   });
 
-  it('goes on after whatever calls and results a generator comes up with', async () => {
+  it('continues after any generated calls and results', async () => {
     const perRun = 20;
     const seed = Number(process.env.PARLEY_SEED ?? Date.now() % 2 ** 31);
     await fc
@@ -128,7 +128,7 @@ describe('a conversation', () => {
     console.log(`poisoned history: ${inTotal} calls, seed ${seed}`);
   }, 600_000);
 
-  describe('that an earlier version, or another hand, has spoiled', () => {
+  describe('a history spoiled by an earlier version or by hand', () => {
     /** Stores a turn that no run of today would write. */
     const spoil = async (parts: readonly MessagePart[], result: readonly MessagePart[]) => {
       const conversation = unique('c');
@@ -172,12 +172,12 @@ describe('a conversation', () => {
       return [first, second];
     };
 
-    it('goes on without the arguments that no request holds', async () => {
+    it('continues without arguments that no request can hold', async () => {
       const spoilt = await spoil([call(`{"x":${nested(5_000)}}`)], [result('fine')]);
       expect(await goesOn(spoilt)).toEqual([0, 0]);
     });
 
-    it('goes on without thinking that the model does not know, and is refused for it once', async () => {
+    it("continues without thinking blocks that the model doesn't know, after one refusal", async () => {
       const signature = 'anthropic/claude-opus-4-6\nforged';
       const thinking: MessagePart = { type: 'reasoning', data: { thinking: 'hm', signature } };
       const spoilt = await spoil([thinking, call('{"kept":1}')], [result('fine')]);
@@ -187,7 +187,7 @@ describe('a conversation', () => {
       expect(JSON.stringify(model.requests.at(-1)?.body)).toContain('kept');
     });
 
-    it('goes on when the platform refuses a message for reasons of its own', async () => {
+    it('continues if the platform refuses a message for reasons of its own', async () => {
       const spoilt = await spoil([call('{"forbidden":1}')], [result('fine')]);
       model.script((body) => {
         const at = body.messages.findIndex(({ content }) => JSON.stringify(content).includes('forbidden'));

@@ -19,7 +19,7 @@ import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 describe('a power cut while a run works', () => {
   const open = openOwnStore();
 
-  it('leaves one message, one effect at most and one answer, at whichever write it comes', async () => {
+  it('leaves one message, at most one effect and one answer, at whichever write the power is cut', async () => {
     const store = open();
     let isReached = true;
     let cuts = 0;

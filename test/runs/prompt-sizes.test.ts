@@ -15,7 +15,7 @@ const system: readonly SystemBlock[] = [
 ];
 const withoutTools: ModelEvent = { ...completes('end_turn'), withoutTools: true } as ModelEvent;
 
-it('counts the tools and their instructions for as long as the model is sent them', async () => {
+it('counts tools and their instructions only while they are sent to the model', async () => {
   const { laneKey, say } = aConversation(store());
   const sizesOf = async (play: Play) => {
     await say('hello');
@@ -36,7 +36,7 @@ it('counts the tools and their instructions for as long as the model is sent the
   expect(await sizesOf(says('Hi.'))).toEqual([all, tools]);
 });
 
-it('asks for each turn of a session as a continuation of that session', async () => {
+it('sends each turn of a session as a continuation of that session', async () => {
   const { laneKey, say } = aConversation(store());
   for (const text of ['hello', 'and again']) {
     await say(text);

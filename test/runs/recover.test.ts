@@ -10,7 +10,7 @@ import { readLane } from '../store/lane-at-rest.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { playNext } from './run-builders.ts';
 
-describe('a run that a crash left unfinished', () => {
+describe('the recovery of a crashed run', () => {
   const store = openOwnStore();
 
   /** Claims a run, writes its first tool turn, and crashes. */
@@ -60,7 +60,7 @@ describe('a run that a crash left unfinished', () => {
     expect(await outcomes(conversation)).toEqual(['answered']);
   });
 
-  it('does nothing more when it was stopped meanwhile', async () => {
+  it('runs nothing more if the run was stopped meanwhile', async () => {
     const conversation = unique('c');
     await crashBehindCalls(conversation, 'tool_use');
     await aWorker(store()).accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
@@ -68,7 +68,7 @@ describe('a run that a crash left unfinished', () => {
     expect(await outcomes(conversation)).toEqual(['cancelled']);
   });
 
-  it('goes on although another session has spoken in its conversation since', async () => {
+  it('continues even if another session has spoken in its conversation since', async () => {
     const worker = aWorker(store());
     const [here, there] = [unique('c'), unique('c')];
     for (const conversation of [here, there]) await worker.accept(aMessage({ conversation, text: 'go' }));

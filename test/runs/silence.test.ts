@@ -37,11 +37,11 @@ describe('ANNOUNCE_SKIP', () => {
     return inbox.map(({ outcome }) => outcome);
   };
 
-  it('sends nothing in a run that has taken an announcement', async () => {
+  it('sends nothing for ANNOUNCE_SKIP in a run that has taken an announcement', async () => {
     expect(await outcomesWhen(true)).toEqual(['silent', 'silent']);
   });
 
-  it('is ordinary text anywhere else', async () => {
+  it('treats ANNOUNCE_SKIP as ordinary text in any other run', async () => {
     expect(await outcomesWhen(false)).toEqual(['answered']);
   });
 });

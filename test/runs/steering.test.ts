@@ -45,7 +45,7 @@ function newIn(requests: readonly ModelRequest[]): readonly (readonly string[])[
   return said.map((texts, index) => texts.slice(said[index - 1]?.length ?? 0));
 }
 
-describe('a run takes in what was sent', () => {
+describe('steering', () => {
   const ownStore = openOwnStore();
 
   async function play(playing: Playing) {
@@ -89,29 +89,29 @@ describe('a run takes in what was sent', () => {
   const threeCalls = callsTools({ id: '1', name: 'a' }, { id: '2', name: 'b' }, { id: '3', name: 'c' });
   const onA = async ({ send }: Sending, tool: string) => (tool === 'a' ? send('x') : undefined);
 
-  it('before the first model call', async () => {
+  it('takes steers before the first model call', async () => {
     const { shown } = await play({ before: ['x'], turns: () => [says('ok')] });
     expect(shown).toEqual([['begin', 'x']]);
   });
 
-  it('one at a time, each with a model call of its own', async () => {
+  it('takes steers one at a time, each with its own model call', async () => {
     const { shown } = await play({ before: ['x', 'y'], turns: () => [says('ok'), says('ok')] });
     expect(shown).toEqual([['begin', 'x'], ['y']]);
   });
 
-  it('all at once where that is set', async () => {
+  it('takes all steers at once if configured', async () => {
     const { shown } = await play({ before: ['x', 'y'], delivery: 'all', turns: () => [says('ok')] });
     expect(shown).toEqual([['begin', 'x', 'y']]);
   });
 
-  it('between the tools of a sequential batch, whose rest is skipped', async () => {
+  it('takes a steer between the tools of a sequential batch and skips the rest', async () => {
     const { ran, shown, ends } = await play({ during: onA, turns: () => [threeCalls, says('ok')] });
     expect(ran).toEqual(['a']);
     expect(shown).toEqual([['begin'], ['x']]);
     expect(ends).toEqual(['a done', 'b skipped', 'c skipped']);
   });
 
-  it('between the tools of a sequential batch, whose rest runs where that is set', async () => {
+  it('takes a steer between the tools of a sequential batch and runs the rest if configured', async () => {
     const { ran, shown } = await play({
       during: onA,
       steerTail: 'finish',
@@ -121,7 +121,7 @@ describe('a run takes in what was sent', () => {
     expect(shown).toEqual([['begin'], ['x']]);
   });
 
-  it('behind a parallel batch, which is never partly recalled', async () => {
+  it('takes a steer after a parallel batch, which is never partly cancelled', async () => {
     const { ran, shown } = await play({
       during: onA,
       isParallel: true,
@@ -131,21 +131,21 @@ describe('a run takes in what was sent', () => {
     expect(shown).toEqual([['begin'], ['x']]);
   });
 
-  it('after the last tool of a turn', async () => {
+  it('takes a steer after the last tool of a turn', async () => {
     const during = async ({ send }: Sending, tool: string) => (tool === 'c' ? send('x') : undefined);
     const { ran, shown } = await play({ during, turns: () => [threeCalls, says('ok')] });
     expect(ran).toEqual(['a', 'b', 'c']);
     expect(shown).toEqual([['begin'], ['x']]);
   });
 
-  it('while the final text is written, by one more turn', async () => {
+  it('takes a steer that arrives while the final text is written, and adds a turn', async () => {
     const turns = ({ send }: Sending) => [meanwhile(() => send('x'), 'ok'), says('ok')];
     const { shown, left } = await play({ turns });
     expect(shown).toEqual([['begin'], ['x']]);
     expect(left).toMatchObject({ kind: 'idle' });
   });
 
-  it('but not what comes from another route or with other rights', async () => {
+  it("doesn't take messages of another route or authority", async () => {
     for (const item of [{ authority: 'guest' }, { route: aRoute('elsewhere') }] as const) {
       const turns = ({ send }: Sending) => [meanwhile(() => send('x', item), 'ok')];
       const { shown, left } = await play({ turns });

@@ -25,7 +25,7 @@ const readSent: StoreQuery<string, readonly unknown[]> = {
   },
 };
 
-it('says nothing of an answer that was stopped, by another process, before it was on record', async () => {
+it('sends nothing of an answer that another process stopped before it was stored', async () => {
   const { store } = await aStore();
   const { laneKey, say, command, conversationKey } = aConversation(store);
   await say('go');
@@ -93,7 +93,7 @@ it.each([
 );
 
 it.each([
-  ['nothing is shown while it is written', [delta('A half answer')], 'none'],
+  ['previews are off', [delta('A half answer')], 'none'],
   ['it may yet be silent', [delta('NO_REP')], 'edit'],
   ['only reasoning was written', [{ type: 'thinking_delta', thinking: 'Hm' }], 'draft'],
 ] as const)('sends nothing of a stopped answer if %s', async (_, events, style) => {
@@ -101,7 +101,7 @@ it.each([
   expect(sent).toEqual(['text: Stopped.']);
 });
 
-it('marks a stopped answer within one message', () => {
+it('fits the marked text of a stopped answer into one message', () => {
   const marked = markStopped({ text: 'word '.repeat(20), spans: [] }, '⏹ Stopped', { maxLength: 60 });
   expect(marked.text).toMatch(/^(?:word )+word…\n\n⏹ Stopped$/);
   expect(marked.text.length).toBeLessThanOrEqual(60);

@@ -34,7 +34,7 @@ describeEachDatabase('a run whose store is away', (open) => {
     return { play, inbox, end: active.close };
   };
 
-  it('while its loop asks is thrown to its holder, tells nobody, and is answered by the next attempt', async () => {
+  it('throws to the holder if the store is away for the loop, and the next attempt answers', async () => {
     const { play, inbox, end } = await begin();
     const from: Store = {
       ...open(),
@@ -48,7 +48,7 @@ describeEachDatabase('a run whose store is away', (open) => {
     expect(await inbox()).toMatchObject([{ state: 'ended', outcome: 'answered' }]);
   });
 
-  it('while a tool asks makes the call again in the next attempt: nothing says that it has failed', async () => {
+  it('repeats a tool call in the next attempt if the store was away for the tool', async () => {
     const { play, inbox, end } = await begin();
     const made: string[] = [];
     const tool = defineTool<z.infer<typeof nothing>>({

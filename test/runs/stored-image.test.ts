@@ -6,7 +6,7 @@ import { imagesIn } from '../../src/runs/stored-image.ts';
 import { aPng } from '../support/one-pixel.ts';
 import { aFolder } from '../support/own-folder.ts';
 
-it('shows an image of a data folder that was moved, and none from outside of its media folder', async () => {
+it('shows an image of a moved data folder, and none from outside its media folder', async () => {
   const folder = aFolder();
   const [before, after] = [join(folder, 'before'), join(folder, 'after')];
   mkdirSync(mediaFolder(before), { recursive: true });

@@ -9,8 +9,8 @@ import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { playNext } from './run-builders.ts';
 
-describeEachDatabase('a run whose time is over just as its answer takes in another message', (open) => {
-  it('is gone on with, and that message is answered', async () => {
+describeEachDatabase('a run that times out as its answer takes another message', (open) => {
+  it('continues the run and answers the message that it took as its time ran out', async () => {
     const { laneKey, say } = aConversation(open());
     await say('one');
     const timeOver = Promise.withResolvers<void>();

@@ -11,10 +11,10 @@ import { aLane, aMessage, aWorker, demoOnly, unique } from '../store/builders.ts
 import { openOwnStore } from '../support/own-store.ts';
 import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 
-describe('a run that names a session', () => {
+describe('a title run', () => {
   const store = openOwnStore();
 
-  it('asks with the first message alone, and tells those who follow the session', async () => {
+  it('asks with the first message alone, and publishes the title to the session’s followers', async () => {
     const boot = unique('boot');
     const worker = aWorker(store(), boot, undefined, demoOnly);
     const conversation = unique('c');
