@@ -71,8 +71,8 @@ export const chatSchema = z
     type: chatTypes.find((known) => known === type) ?? (chat.id > 0 ? 'private' : 'supergroup'),
   }));
 
-/** Telegram marks at most 100. */
-const maxEntities = 2000;
+/** Telegram documents no limit for what a bot receives; this one bounds the work for an absurd update. */
+const maxReadEntities = 2000;
 const entitySchema = z.object({
   type: z.string().max(64),
   offset: z.int().min(0),
@@ -83,7 +83,7 @@ const entitySchema = z.object({
   unix_time: quantity,
 });
 /** An entity that can't be read marks nothing, and affects neither the others nor the text. */
-export const entities = listOf(entitySchema, maxEntities);
+export const entities = listOf(entitySchema, maxReadEntities);
 
 export const fileSchema = z.object({
   file_id: z.string().min(1).max(512),

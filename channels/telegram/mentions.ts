@@ -14,7 +14,7 @@ export type Mention = {
   readonly url?: string;
 };
 
-/** Telegram itself marks at most 100. */
+/** Bounds the work for one text; people mark far less. */
 const maxMarks = 200;
 /** User names and commands have at most 32 characters each; a longer mark is neither. */
 const longestMark = 80;

@@ -6,8 +6,8 @@ import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Button, Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { capabilities } from './capabilities.ts';
-import { entitiesOf } from './entities.ts';
 import { generalTopic, numericId } from './ids.ts';
+import { entitiesOf } from './outbound-entities.ts';
 
 type Payload<Method extends keyof RawApi> = Parameters<RawApi[Method]>[0];
 

@@ -5,10 +5,10 @@ import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { BotApi } from './bot-api.ts';
-import { entitiesOf } from './entities.ts';
 import { readRefusal } from './failures.ts';
 import { generalTopic, isPrivateChat, numericId } from './ids.ts';
 import { topicOf } from './outbound.ts';
+import { entitiesOf } from './outbound-entities.ts';
 
 /** How long it is remembered whether a group has topics, ms. */
 const believedForMs = 60_000;

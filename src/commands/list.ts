@@ -11,10 +11,9 @@ import { context } from './context.ts';
 import { helpOf } from './help.ts';
 import { link } from './link.ts';
 import { model } from './model.ts';
-import { fresh } from './new.ts';
+import { newCommand, reset } from './new.ts';
 import { pair } from './pair.ts';
 import { queue } from './queue.ts';
-import { reset } from './reset.ts';
 import { start } from './start.ts';
 import { status } from './status.ts';
 import { stop } from './stop.ts';
@@ -27,7 +26,7 @@ import { whoami } from './whoami.ts';
 const others: readonly ChatCommand[] = [
   status,
   stop,
-  fresh,
+  newCommand,
   reset,
   compact,
   context,

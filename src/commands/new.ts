@@ -1,8 +1,11 @@
 import { startSession } from '../store/lanes/new-session.ts';
 import { adminsInGroups, asRequested, type ChatCommand, chatCommand, noWords } from './chat-command.ts';
 
-/** Makes `/new`, under any name. */
-export function newSession(name: string): ChatCommand {
+export const newCommand = startNew('new');
+export const reset = startNew('reset');
+
+/** Makes a command that starts a new session, under the given name. */
+function startNew(name: string): ChatCommand {
   return chatCommand({
     name,
     menu: 'newMenu',
@@ -16,5 +19,3 @@ export function newSession(name: string): ChatCommand {
     say: (_, texts) => texts.newSession,
   });
 }
-
-export const fresh = newSession('new');

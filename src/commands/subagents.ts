@@ -15,9 +15,14 @@ import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { stripControls } from '../texts/control-characters.ts';
 import { dollarText } from '../texts/money.ts';
-import { adminsInGroups, type CommandCall, type CommandDeps, chatCommand } from './chat-command.ts';
+import {
+  adminsInGroups,
+  type CommandCall,
+  type CommandDeps,
+  chatCommand,
+  type Problem,
+} from './chat-command.ts';
 import { linkedAccounts } from './linked-accounts.ts';
-import { parseSubagentsRequest, type SubagentsRequest } from './subagents-request.ts';
 
 /** How many of the conversation's own sub-agents are listed. */
 const shown = 20;
@@ -208,4 +213,36 @@ function stateOf(child: ChildView, { now, texts }: Scene): string {
   const seconds = Math.max(0, Math.round((endedAt - (startedAt ?? endedAt)) / 1000));
   if (child.state === 'running') return fillText(texts.childRunning, { seconds });
   return fillText(texts.childEnd, { end: texts[endTexts[status ?? 'lost']], seconds, tokens });
+}
+
+/** Parsed words of `/subagents …`. `which`: the beginning of an id, as shown in the list. */
+type SubagentsRequest =
+  | { readonly kind: 'list' }
+  | { readonly kind: 'info' | 'log' | 'stop'; readonly which: string }
+  | { readonly kind: 'steer'; readonly which: string; readonly text: string };
+
+/** Parses the words after `/subagents`: nothing, `list`, `info x`, `log x`, `stop x`, or `steer x the new words`. */
+function parseSubagentsRequest(words: string): SubagentsRequest | Problem {
+  const [, verb = '', rest = ''] = /^(\S*)\s*([\s\S]*)$/.exec(words.trim()) ?? [];
+  const [, which = '', text = ''] = /^#?([a-z2-7]{2,16})(?:\s+([\s\S]+))?$/i.exec(rest) ?? [];
+  const kind = verb.toLowerCase();
+  const id = which.toLowerCase();
+  switch (kind) {
+    case '':
+      return { kind: 'list' };
+    case 'list':
+      return rest === ''
+        ? { kind: 'list' }
+        : { problem: 'commandAlone', values: { command: '/subagents list' } };
+    case 'info':
+    case 'log':
+    case 'stop':
+      return id !== '' && text === ''
+        ? { kind, which: id }
+        : { problem: 'childUsage', values: { verb: kind } };
+    case 'steer':
+      return id !== '' && text !== '' ? { kind, which: id, text } : { problem: 'childSteerUsage' };
+    default:
+      return { problem: 'childUnknownVerb', values: { verb } };
+  }
 }

@@ -15,7 +15,7 @@ import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
 import { type InboundPolicy, queueSettingsFor } from '../inbound/inbound-policy.ts';
 import { localLaneKey } from '../inbound/lane-address.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
-import { createWaitingNotices, type WaitingNotices } from '../queue/waiting-notices.ts';
+import { createWaitingNotices, type WaitingNotices } from '../queue/notify-waiting.ts';
 import { accessToken } from '../server/access-token.ts';
 import { gatewayHealth } from '../server/gateway-health.ts';
 import { createHealthServer } from '../server/health-server.ts';

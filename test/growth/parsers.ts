@@ -1,7 +1,7 @@
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { toMarkdown } from '../../channels/discord/markup.ts';
 import { toStyledText } from '../../channels/signal/styled-text.ts';
-import { entitiesOf } from '../../channels/telegram/entities.ts';
+import { entitiesOf } from '../../channels/telegram/outbound-entities.ts';
 import { compileGlob, compileSearch } from '../../plugins/files/search-pattern.ts';
 import { onOneLine } from '../../plugins/files/text-content.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';

@@ -5,9 +5,9 @@ import { accountId, channelId, conversationId, messageId, partKey, threadId } fr
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Span } from '#contracts/span.ts';
-import { entitiesOf } from '../../../channels/telegram/entities.ts';
 import { failureOf } from '../../../channels/telegram/failures.ts';
 import { toCall } from '../../../channels/telegram/outbound.ts';
+import { entitiesOf } from '../../../channels/telegram/outbound-entities.ts';
 import { readSentText } from '../../platforms/telegram/entities.ts';
 import { reactionEmoji } from '../../platforms/telegram/reactions.ts';
 import { holds } from '../../support/holds.ts';

@@ -6,11 +6,11 @@ import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
 
 /** Telegram drops entities over this number. */
-const mostEntities = 100;
+const maxEntities = 100;
 
 export function entitiesOf({ text, spans }: FormattedText): MessageEntity[] {
   const nested = nestedSpans({ text, spans: spans.filter(isTaken) });
-  return fitSpans(nested, mostEntities).map(toEntity);
+  return fitSpans(nested, maxEntities).map(toEntity);
 }
 
 /** Leaves out links other than to the web: `tg://user` would ping a person, and Telegram refuses the rest. */

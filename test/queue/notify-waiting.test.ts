@@ -3,7 +3,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
-import { createWaitingNotices, type WaitingNoticeSettings } from '../../src/queue/waiting-notices.ts';
+import { createWaitingNotices, type WaitingNoticeSettings } from '../../src/queue/notify-waiting.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { noEffects } from '../../src/store/base/effects.ts';
 import {

@@ -1,3 +1,0 @@
-import { newSession } from './new.ts';
-
-export const reset = newSession('reset');
