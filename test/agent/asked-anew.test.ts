@@ -39,23 +39,23 @@ async function runShowing(isShown: boolean | undefined, ...plays: readonly Play[
   };
 }
 
-describe('a model', () => {
+describe('a model that is asked once more', () => {
   it.each<readonly [string, Play]>([
     ['says nothing', [completes('end_turn')]],
     ['only thinks', [...thinks, completes('end_turn')]],
     ['writes white space', says(' \n\t ')],
-    ['writes what nobody sees', says('\u200b\u202e\u0007\ufeff')],
-    ['writes only what is taken out', says('<think>a thought without an end')],
-    ['breaks off behind its thinking', [...thinks, breaks]],
+    ['writes only invisible characters', says('\u200b\u202e\u0007\ufeff')],
+    ['writes only hidden text', says('<think>a thought without an end')],
+    ['breaks off after its thinking', [...thinks, breaks]],
     [
-      'breaks off behind white space',
+      'breaks off after white space',
       [{ type: 'content_start' }, { type: 'content_delta', text: '\n' }, breaks],
     ],
-  ])('that %s is asked once more', async (_what, nothing) => {
+  ])('asks the model once more if it %s', async (_what, nothing) => {
     expect(await runWith(nothing, says('Hello.'))).toMatchObject({ asked: 2, text: 'Hello.' });
   });
 
-  it('that breaks off behind words is asked once more unless somebody may have seen them', async () => {
+  it('asks once more after words were cut off, unless somebody may have seen them', async () => {
     const words = [...begins, breaks];
     expect(await runShowing(false, words, says('Hello.'))).toMatchObject({ asked: 2, text: 'Hello.' });
     expect(await runShowing(false, words, words, says('Hello.'))).toMatchObject({ asked: 2, text: 'Once' });
@@ -64,7 +64,7 @@ describe('a model', () => {
     expect(await runShowing(false, calls, says('Hello.'))).toMatchObject({ asked: 1 });
   });
 
-  it('that says nothing twice is asked no more, and both calls are counted', async () => {
+  it("doesn't ask a third time after two empty answers, and counts both calls", async () => {
     const empty = [completes('end_turn')];
     const { asked, text, cost, end } = await runWith(empty, empty, says('too late'));
     expect({ asked, text, reason: end.reason }).toEqual({ asked: 2, text: '', reason: 'natural' });
@@ -72,11 +72,11 @@ describe('a model', () => {
   });
 
   it.each<readonly [string, Play]>([
-    ['breaks off behind a word', [...begins, breaks]],
+    ['breaks off after a word', [...begins, breaks]],
     ['breaks off in a call', [...writesCall({ id: '1', name: 'act' }).slice(0, 2), breaks]],
-    ['fails before anything came', [breaks]],
+    ['fails before it writes anything', [breaks]],
     ['refuses', [...thinks, { type: 'error', failure: { kind: 'refused', detail: 'no' } }]],
-  ])('that %s is not', async (_what, nothing) => {
+  ])("doesn't ask again if the model %s", async (_what, nothing) => {
     const { asked, end } = await runWith(nothing, says('Hello.'));
     expect({ asked, reason: end.reason }).toEqual({ asked: 1, reason: 'model_error' });
   });
@@ -84,12 +84,12 @@ describe('a model', () => {
   it.each<readonly [string, Play]>([
     ['chooses silence', says('NO_REPLY')],
     ['reaches its length limit', [...thinks, completes('max_tokens')]],
-  ])('that %s is not either', async (_what, play) => {
+  ])("doesn't ask again after an answer in which the model %s", async (_what, play) => {
     expect((await runWith(play, says('Hello.'))).asked).toBe(1);
   });
 });
 
-describe('a message that arrives while the model is asked', () => {
+describe('a message that arrives during a model call', () => {
   /** The message arrives at the first call's event `at`; `said` is everything that the call would send. */
   async function arriving(at: number, said: readonly ModelEvent[], changes: ConfigChanges = {}) {
     const inbox = liveInbox();
@@ -134,30 +134,33 @@ describe('a message that arrives while the model is asked', () => {
   const bothAnswered = ['user: hello', 'user: and this', 'assistant: Both.'];
 
   it.each([
-    ['before anything came', 0, says('One.').slice(0, 3)],
+    ['before the model writes anything', 0, says('One.').slice(0, 3)],
     ['between its thoughts', 1, [...thinks, ...thinks, ...says('One.').slice(0, 3)]],
-  ])('%s gives the call up, and one answer covers both', async (_when, at, said) => {
-    const { asked, said: heard } = await arriving(at, said);
-    expect(asked).toEqual([1, 2]);
-    expect(heard).toEqual(bothAnswered);
-  });
+  ])(
+    'gives the call up for a message that arrives %s, and one answer covers both',
+    async (_when, at, said) => {
+      const { asked, said: heard } = await arriving(at, said);
+      expect(asked).toEqual([1, 2]);
+      expect(heard).toEqual(bothAnswered);
+    },
+  );
 
   it.each([
-    ['behind its first word', 2, [...begins], {}],
+    ['after its first word', 2, [...begins], {}],
     ['when somebody has seen a preview', 1, [...thinks, ...begins], { isShown: () => true }],
     ['in the last turn', 0, [...begins], { limits: oneTurn }],
-  ])('%s waits for the end of the answer', async (_when, at, said, changes) => {
+  ])('waits for the end of the answer if the message arrives %s', async (_when, at, said, changes) => {
     const { said: heard } = await arriving(at, said, changes);
     expect(heard.slice(0, 2)).toEqual(['user: hello', 'assistant: Once']);
   });
 
-  it('and turns out to be for another run costs the call nothing', async () => {
+  it('keeps the call if the message turns out to be for another run', async () => {
     const { asked, said } = await arriving(0, [...begins], { getSteeringMessages: async () => [] });
     expect(asked).toEqual([1]);
     expect(said).toEqual(['user: hello', 'assistant: Once']);
   });
 
-  it('gives up three calls at most', async () => {
+  it('gives up at most three calls', async () => {
     let count = 0;
     let tell = () => {};
     const model = scriptedModel(

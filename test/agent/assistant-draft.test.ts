@@ -14,7 +14,7 @@ function partsAfter(events: readonly ModelEvent[], taken = new Set<string>()) {
   return draft.finish('end_turn', { time: 5, model: 'x' }).parts;
 }
 
-describe('an assistant message while it is written', () => {
+describe('an assistant message being written', () => {
   it('joins the pieces of each part and keeps the parts in order', () => {
     const parts = partsAfter([
       { type: 'thinking_delta', thinking: 'hm' },
@@ -36,7 +36,7 @@ describe('an assistant message while it is written', () => {
     ]);
   });
 
-  it('writes calls that the provider interleaves each to its own part', () => {
+  it('writes interleaved calls each to its own part', () => {
     const parts = partsAfter([
       { type: 'tool_use_start', id: '1', name: 'a' },
       { type: 'tool_use_start', id: '2', name: 'b' },
@@ -52,7 +52,7 @@ describe('an assistant message while it is written', () => {
     ]);
   });
 
-  it('keeps what the provider wants back with a call', () => {
+  it('keeps the signature that the provider wants back with a call', () => {
     const parts = partsAfter([
       { type: 'tool_use_start', id: '1', name: 'a' },
       { type: 'tool_use_stop', id: '1', signature: 'signed' },
@@ -65,7 +65,7 @@ describe('an assistant message while it is written', () => {
     ]);
   });
 
-  it('ends where an answer is too long, however large the piece is that makes it so', () => {
+  it('ends an answer that is too long, however large the last piece is', () => {
     const draft = new AssistantDraft(transcriptId('m'), 0, new Set());
     const piece = 'x'.repeat(1_500_000);
     draft.write({ type: 'thinking_delta', thinking: piece });
@@ -79,7 +79,7 @@ describe('an assistant message while it is written', () => {
     expect(JSON.stringify(parts).length).toBeLessThan(2_001_000);
   });
 
-  it('keeps as many arguments as the loop can read in one piece, however many calls they are in', () => {
+  it('keeps as many arguments as the loop can read, across all calls of an answer', () => {
     const json = (values: number) => `{"list":[${Array(values).fill('1').join()}]}`;
     const events = [5_000, 5_000, 5_000, 5_000, 5_000, 1].flatMap((values, index): ModelEvent[] => {
       const id = `${index}`;
@@ -101,7 +101,7 @@ describe('an assistant message while it is written', () => {
     expect(calls[5]).toMatchObject({ input: '{}', refusal: expect.stringMatching(/more than 20000 values/) });
   });
 
-  it('keeps whole a character whose halves come in two pieces', () =>
+  it('keeps a character whole whose halves arrive in two pieces', () =>
     holds(
       fc.property(fc.array(fc.string({ unit: 'binary' })), (pieces) => {
         const whole = pieces.join('');

@@ -28,17 +28,17 @@ describe('automatic compaction', () => {
     return { kinds, stuck };
   };
 
-  it('is due once for each crossing of the threshold', async () => {
+  it('compacts once for each crossing of the threshold', async () => {
     const { kinds } = await decide([6_000, 6_001, 7_000, 5_000, 6_500]);
     expect(kinds).toEqual(['continue', 'compact', 'continue', 'continue', 'compact']);
   });
 
-  it('is due for a context of many short messages, however few tokens they take', async () => {
+  it('compacts a context of many short messages, however few tokens they take', async () => {
     expect((await decide([100], answered(600, 1))).kinds).toEqual(['continue']);
     expect((await decide([100, 100], answered(602, 1))).kinds).toEqual(['compact', 'continue']);
   });
 
-  it('comes before a request leaves anything out, however many characters make a token', async () => {
+  it('compacts before a request leaves anything out, however many characters make a token', async () => {
     const window = 200_000;
     const text = 'word '.repeat(1600);
     const summary: AgentMessage = { ...userSays('sum', 'Anna wants a boat.'), isSummary: true };
@@ -79,14 +79,14 @@ describe('automatic compaction', () => {
     expect(compactedAt).toBeLessThan(50);
   });
 
-  it('is not begun when too much is unread, and says so', async () => {
+  it("doesn't compact if too much is unread, and reports it", async () => {
     const unread = answered(20, 300).map((message) => ({ ...message, role: 'user' as const }));
     const { kinds, stuck } = await decide([9_000, 9_000], unread);
     expect(kinds).toEqual(['continue', 'continue']);
     expect(stuck).toMatchObject([{ tokens: 9_000, isFixed: false }]);
   });
 
-  it('is not begun where instructions and tools are what is too long: every turn would want another', async () => {
+  it("doesn't compact if instructions and tools alone are too long", async () => {
     // The conversations that successive runs find, each above the threshold of 6,000 tokens.
     for (const messages of [answered(6, 300), answered(20, 300)]) {
       const tokens = estimateTokens(messages);

@@ -15,7 +15,7 @@ describe('bootstrap files', () => {
     workspace = aFolder();
   });
 
-  it('gives the files that exist, in the order of the prompt', async () => {
+  it('reads the files that exist, in the order of the prompt', async () => {
     await writeFile(at('MEMORY.md'), 'memory');
     await writeFile(at('AGENTS.md'), ' rules \n');
     await writeFile(at('SOUL.md'), '\n');
@@ -26,7 +26,7 @@ describe('bootstrap files', () => {
     ]);
   });
 
-  it('gives nothing for a workspace that does not exist', async () => {
+  it("reads nothing from a workspace that doesn't exist", async () => {
     expect(await createBootstrapFiles({ workspace: at('nowhere') }).read()).toEqual([]);
   });
 
@@ -44,7 +44,7 @@ describe('bootstrap files', () => {
   });
 
   it.runIf(process.platform === 'linux')(
-    'looks in a turn of a thread only where the disk is another machine’s, or may be',
+    'reads from the disk within a turn only if the disk may be remote',
     async () => {
       let calls = 0;
       const disks: DiskCalls = {
@@ -78,7 +78,7 @@ describe('bootstrap files', () => {
     expect(file?.text.isWellFormed()).toBe(true);
   });
 
-  it('follows no link of either kind, and is held up by no folder or pipe', async () => {
+  it("follows no symbolic or hard link, and isn't blocked by a folder or pipe", async () => {
     await writeFile(at('secret'), 'secret');
     await symlink(at('secret'), at('AGENTS.md'));
     await link(at('secret'), at('MEMORY.md'));

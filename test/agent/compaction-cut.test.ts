@@ -79,7 +79,7 @@ function historyOf(made: readonly Step[]): readonly AgentMessage[] {
 const runs = { numRuns: 2_000, interruptAfterTimeLimit: 1_500 };
 
 describe('the cut of a compaction', () => {
-  it('parts no call from its results', () => {
+  it('never separates a call from its results', () => {
     holds(
       fc.property(steps, fc.integer({ min: 0, max: 600 }), (made, keep) => {
         const messages = historyOf(made);
@@ -97,7 +97,7 @@ describe('the cut of a compaction', () => {
     );
   });
 
-  it('keeps all that the model has not answered, and something before is given up', () => {
+  it('keeps everything that the model has not answered, and cuts something before it', () => {
     holds(
       fc.property(steps, fc.integer({ min: 0, max: 600 }), (made, keep) => {
         const messages = historyOf(made);
@@ -117,7 +117,7 @@ describe('the cut of a compaction', () => {
     );
   });
 
-  it('keeps no more than it was asked to, unless it must, and begins with a person where it can', () => {
+  it('keeps no more than requested if possible, and starts with a person’s message', () => {
     const turn = (name: string): readonly Step[] => [
       { kind: 'says', role: 'user', words: 40 },
       { kind: 'answers', words: 10, calls: [[name, 50]], finish: 'tool_use', isSteered: false },
@@ -133,7 +133,7 @@ describe('the cut of a compaction', () => {
     expect(long[inside]?.role).toBe('assistant');
   });
 
-  it('frees 30 % and gets below the threshold, or nothing is begun', () => {
+  it('frees 30 % and gets below the threshold, or plans nothing', () => {
     const limits: fc.Arbitrary<ContextLimits> = fc.integer({ min: 1_000, max: 8_000 }).map(contextLimits);
     let planned = 0;
     holds(
@@ -155,7 +155,7 @@ describe('the cut of a compaction', () => {
     [1_000_000, 200_000, 20_000],
     [200_000, 180_000, 20_000],
     [8_000, 6_000, 1_800],
-  ])('of a window of %i tokens is due at %i and keeps %i', (window, threshold, tail) => {
+  ])('compacts a window of %i tokens at %i and keeps %i', (window, threshold, tail) => {
     expect(contextLimits(window)).toMatchObject({ threshold, tail });
   });
 });

@@ -39,8 +39,8 @@ const answer = (id: string, content = `result of ${id}`, isError = false) => ({
   isError,
 });
 
-describe('the provider’s shape', () => {
-  it('joins what one side says in a row', async () => {
+describe('the provider’s message format', () => {
+  it('joins consecutive messages of one side', async () => {
     const messages = [
       userSays('1', 'a'),
       userSays('2', 'b'),
@@ -73,7 +73,7 @@ describe('the provider’s shape', () => {
     ]);
   });
 
-  it('leaves out answers that never counted, and their results', async () => {
+  it('leaves out interrupted answers and their results', async () => {
     const messages = [
       userSays('1', 'go'),
       aMessage('assistant', '2', text('half'), call('x')),
@@ -87,7 +87,7 @@ describe('the provider’s shape', () => {
     ]);
   });
 
-  it('tells the model of a call whose result a crash lost', async () => {
+  it('tells the model about a call whose result a crash lost', async () => {
     const messages = [
       userSays('1', 'go'),
       aMessage('assistant', '2', call('x', '{"a":1}'), call('y', '{"cut'), finish('tool_use')),
@@ -102,7 +102,7 @@ describe('the provider’s shape', () => {
     ]);
   });
 
-  it('gives repeated call ids their own result each', async () => {
+  it('gives each repeated call id its own result', async () => {
     const messages = [
       userSays('1', 'go'),
       aMessage('assistant', '2', call('x'), finish('tool_use')),
@@ -118,7 +118,7 @@ describe('the provider’s shape', () => {
     ]);
   });
 
-  it('keeps ids and names as short as every provider takes them, and ids apart', async () => {
+  it('shortens ids and names as every provider requires, and keeps ids distinct', async () => {
     const long = `chatcmpl-tool-${'0'.repeat(32)}`;
     const calls = ['a', 'b'].map((end) => {
       const { data } = call(`${long}${end}`) as Extract<MessagePart, { type: 'tool_call' }>;
@@ -133,7 +133,7 @@ describe('the provider’s shape', () => {
     for (const { id, name } of uses) expect([id.length <= 40, name.length <= 64]).toEqual([true, true]);
   });
 
-  it('keeps signed reasoning and drops what is unsigned or ends the answer', async () => {
+  it('keeps signed reasoning and drops reasoning that is unsigned or ends the answer', async () => {
     const reasoning = (thinking: string, signature?: string): MessagePart => ({
       type: 'reasoning',
       data: signature === undefined ? { thinking } : { thinking, signature },
@@ -156,7 +156,7 @@ describe('the provider’s shape', () => {
     expect(rest).toEqual([{ role: 'user', content: [{ type: 'text', text: 'on' }] }]);
   });
 
-  it('shows the newest images, and reads no more of a long conversation than it may show', async () => {
+  it('shows the newest images and loads no more of a long conversation than it shows', async () => {
     const loaded: string[] = [];
     const counting = createConverter({
       loadImage: (path) => {
@@ -202,7 +202,7 @@ describe('the provider’s shape', () => {
     ]);
   });
 
-  it('marks the gateway’s own notes and opens a cut history with one', async () => {
+  it('marks the gateway’s own notes, and opens a cut history with one', async () => {
     const messages = [
       aMessage('assistant', '1', text('hi'), finish()),
       aMessage('system', '2', text('edited')),
@@ -270,8 +270,8 @@ const anyTranscript = fc
     ),
   );
 
-describe('any transcript, broken off anywhere', () => {
-  it('becomes a history that a strict provider accepts', () =>
+describe('any transcript, cut off anywhere', () => {
+  it('converts any transcript into a history that a strict provider accepts', () =>
     holds(
       fc.asyncProperty(anyTranscript, async (messages) => {
         expect(llmErrors(await convert(messages))).toEqual([]);

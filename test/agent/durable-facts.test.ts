@@ -7,11 +7,11 @@ import { holds } from '../support/holds.ts';
 
 const none = { added: [], dropped: new Set<number>() };
 
-describe('an answer of the summarising model', () => {
+describe('the answer to a summary request', () => {
   it.each([
-    ['names none', 'They met.', 'They met.', none],
+    ['names no facts', 'They met.', 'They met.', none],
     [
-      'names some, and drops some',
+      'adds and drops facts',
       'They met.\n<facts>\n+ Anna lives in  Rome.\n- 2\n-  11 is wrong\nno change\n</facts>\n',
       'They met.',
       { added: ['Anna lives in Rome.'], dropped: new Set([2, 11]) },
@@ -23,18 +23,18 @@ describe('an answer of the summarising model', () => {
       { added: ['Anna has a boat.'], dropped: new Set<number>() },
     ],
     [
-      'puts them first, and speaks of the mark itself',
+      'puts the facts first',
       '<facts>\n+ Anna has a boat.\n</facts>\nThey met.',
       'They met.',
       { added: ['Anna has a boat.'], dropped: new Set<number>() },
     ],
     [
-      'quotes the mark',
+      'quotes the facts tag',
       'A <facts> tag.\n<facts>\n- 1\n</facts>',
       'A <facts> tag.',
       { ...none, dropped: new Set([1]) },
     ],
-  ])('that %s is split into its summary and the changes', (_what, answer, summary, changes) => {
+  ])('splits an answer that %s into summary and changes', (_what, answer, summary, changes) => {
     expect(parseSummary(answer)).toEqual({ summary, changes });
   });
 });
@@ -49,7 +49,7 @@ const changes: fc.Arbitrary<FactChanges> = fc
 const budget = { numRuns: 1_000, interruptAfterTimeLimit: 1_000 };
 
 describe('the list of facts', () => {
-  it('loses only what was named, however full it is', () => {
+  it('loses only the facts named, however full it is', () => {
     holds(
       fc.property(fc.array(changes, { maxLength: 12 }), fc.integer({ min: 0, max: 200 }), (all, units) => {
         let known: readonly string[] = [];
@@ -65,7 +65,7 @@ describe('the list of facts', () => {
     );
   });
 
-  it('is read back as it was stored, and the summary beside it', () => {
+  it('reads back the facts and the summary as stored', () => {
     const summary = fc.record({ text: fc.string({ minLength: 1 }).map((text) => text.trim()), facts });
     holds(
       fc.property(summary, (given) => {

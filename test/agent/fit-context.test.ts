@@ -17,13 +17,13 @@ const cut = (messages: readonly AgentMessage[], window: number) =>
   fitContext(messages, { window, tokens: window + 1 });
 
 describe('fitting a conversation into the window', () => {
-  it('leaves a conversation that fits as it is, by the count or by the estimate', () => {
+  it('leaves a conversation unchanged that fits, by the count or by the estimate', () => {
     const messages = [say('user', 'hi'), say('assistant', 'hello')];
     expect(fitContext(messages, { window: 1, tokens: 1 })).toBe(messages);
     expect(cut(messages, 1000)).toBe(messages);
   });
 
-  it('leaves out the oldest messages, says so, and begins with a person', () => {
+  it('leaves out the oldest messages, says so, and starts with a person’s message', () => {
     const long = 'x'.repeat(300);
     const messages = [
       say('user', long, '1'),
@@ -39,12 +39,12 @@ describe('fitting a conversation into the window', () => {
     expect(ids).toEqual(['summary', 'left-out', '3', '4']);
   });
 
-  it('sends the newest turn whole when not even that fits', () => {
+  it("sends the newest turn whole even if it doesn't fit", () => {
     const messages = [say('user', 'old'), say('user', 'y'.repeat(900), 'big')];
     expect(cut(messages, 10).at(-1)?.id).toBe('big');
   });
 
-  it('never begins with an answer or a result, and keeps the end of any conversation and its summary', () => {
+  it('never starts with an answer or a result, and keeps the end of a conversation and its summary', () => {
     const role = fc.constantFrom<AgentMessage['role']>('user', 'assistant', 'tool', 'system');
     const transcripts = fc.array(fc.tuple(role, fc.string({ maxLength: 200 })), {
       minLength: 1,

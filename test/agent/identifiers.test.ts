@@ -16,11 +16,11 @@ describe('identifiers', () => {
     ['mail anna@example.org about **v1.2.3**', ['v1.2.3']],
     ['either and/or both, at 10:30, for 25 people', []],
     ['call +351912345678 twice', ['+351912345678']],
-  ])('of “%s”', (text, found) => {
+  ])('finds the identifiers in “%s”', (text, found) => {
     expect(identifiersIn(text)).toEqual(found);
   });
 
-  it('that a summary lacks are listed newest first, results last, up to the room there is', async () => {
+  it('lists the identifiers that a summary lacks, newest first, results last, within the limit', async () => {
     const result: AgentMessage = {
       ...userSays('r', ''),
       role: 'tool',
@@ -37,7 +37,7 @@ describe('identifiers', () => {
     expect(await lostIdentifiers(messages, { ...of, units: 25 })).toEqual(['ID-00002', 'ID-00001']);
   });
 
-  it('of a long history are looked for in slices, between which others work', async () => {
+  it('scans a long history in slices and yields between them', async () => {
     const messages = Array.from({ length: 40 }, (_, index) => userSays(String(index), 'x '.repeat(100_000)));
     const turns = countTurns();
     await lostIdentifiers(messages, { earlier: '', summary: '', units: 100 });
@@ -45,8 +45,8 @@ describe('identifiers', () => {
   });
 });
 
-describe('slices for the summarising model', () => {
-  it('hold every word once, in order, and no slice is too long', () => {
+describe('slices of a history to be summarized', () => {
+  it('contain every word once, in order, and none is too long', () => {
     const messages = Array.from({ length: 40 }, (_, index) =>
       userSays(String(index), `<${index}> ${'x'.repeat(index * 300)}`),
     );

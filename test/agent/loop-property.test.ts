@@ -179,7 +179,7 @@ const keeps = (check: (run: PlanRun, plan: Plan) => void) =>
   );
 
 describe('any run', () => {
-  it('keeps the event grammar, with one agent_end at its end and one result per call in source order', () =>
+  it('keeps the event grammar, with one agent_end and one result per call in source order', () =>
     keeps(({ events, messages, clock }) => {
       expect(grammarErrors(events)).toEqual([]);
       expect(endOf(events).messages).toEqual(messages);
@@ -194,7 +194,7 @@ describe('any run', () => {
       expect(clock.waiting()).toBe(0);
     }));
 
-  it('runs a tool only after its call and its start were handled, and none after a denial in its batch', () =>
+  it('runs a tool only after its call and start were handled, and none after a denial in its batch', () =>
     keeps(({ log }) => {
       for (const [index, entry] of log.entries()) {
         const [what, id = ''] = entry.split(' ');
@@ -220,7 +220,7 @@ describe('any run', () => {
       }
     }));
 
-  it('shows every steer it took in the next request, and takes none when it can make no request', () =>
+  it('shows every steer in the next request, and takes none if it can make no request', () =>
     keeps(({ polls, model, events, messages }) => {
       for (const { requestsSoFar, ids } of polls) {
         const request = model.requests[requestsSoFar];
@@ -241,12 +241,12 @@ describe('any run', () => {
       expect(early).toEqual([]);
     }));
 
-  it('sends the provider a history that it accepts, every time', () =>
+  it('always sends the provider a history that it accepts', () =>
     keeps(({ model }) => {
       for (const { messages } of model.requests) expect(llmErrors(messages)).toEqual([]);
     }));
 
-  it('leaves no clock running a second after its consumer stopped, at any event', () =>
+  it('leaves no timer running a second after its consumer stopped, at any event', () =>
     holds(
       fc.asyncProperty(plans, fc.integer({ min: 1, max: 60 }), async (plan, stopAt) => {
         const clock = manualClock();

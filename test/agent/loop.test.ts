@@ -19,7 +19,7 @@ import {
 } from './support/scripted-model.ts';
 
 describe('events of a run', () => {
-  it('tells a plain answer in the order of the contract', async () => {
+  it('emits the events of a plain answer in the documented order', async () => {
     const model = scriptedModel(says('hi'));
     const { events, messages } = await play(agentLoop([hello], aContext(), aConfig({ model }), noSignal()));
     expect(events.map(({ type }) => type)).toEqual([
@@ -40,7 +40,7 @@ describe('events of a run', () => {
     expect(grammarErrors(events)).toEqual([]);
   });
 
-  it('has all that is done in one piece with what a model or a tool gave timed by name', async () => {
+  it('times every synchronous section that handles model or tool output by name', async () => {
     const timed = new Set<string>();
     const run: Sections['run'] = (name, work) => {
       timed.add(name);
@@ -59,7 +59,7 @@ describe('events of a run', () => {
     ]);
   });
 
-  it('gives an answer its finish part only at message_end', async () => {
+  it('adds the finish part to an answer only at message_end', async () => {
     const model = scriptedModel(says('hi'));
     const { events } = await play(agentLoop([hello], aContext(), aConfig({ model }), noSignal()));
     const updates = only(events, 'message_update').map(({ message }) => finishReasonOf(message.parts));
@@ -91,7 +91,7 @@ describe('events of a run', () => {
     expect(log.slice(4, 6)).toEqual(['run a', 'run b']);
   });
 
-  it('shows the model the results and goes on until it makes no call', async () => {
+  it('shows the model the results and continues until it makes no call', async () => {
     const model = scriptedModel(
       callsTools({ id: '1', name: 'a' }),
       callsTools({ id: '2', name: 'a', input: { x: 1 } }),
@@ -110,14 +110,14 @@ describe('events of a run', () => {
     ]);
   });
 
-  it('continues a transcript that waits for the model', async () => {
+  it('continues a transcript that ends with a person’s message', async () => {
     const model = scriptedModel(says('hi'));
     const { messages } = await play(agentLoopContinue(aContext([], [hello]), aConfig({ model }), noSignal()));
     expect(messages.map(({ role }) => role)).toEqual(['assistant']);
     expect(lastUserText(model.requests[0]?.messages)).toBe('hello');
   });
 
-  it('continues behind an answer that a crash cut off, as if it had not begun', async () => {
+  it('continues after an answer that a crash cut off, as if it had not begun', async () => {
     const model = scriptedModel(says('hi'));
     const cutOff = aMessage(
       'assistant',
@@ -131,7 +131,7 @@ describe('events of a run', () => {
     expect(model.requests[0]?.messages).toHaveLength(1);
   });
 
-  it('refuses to continue behind an answer that stands', () => {
+  it('refuses to continue after a complete answer', () => {
     const answer = aMessage(
       'assistant',
       'a1',
@@ -143,7 +143,7 @@ describe('events of a run', () => {
     expect(() => agentLoopContinue(aContext(), aConfig(), noSignal())).toThrow(ParleyError);
   });
 
-  it('asks for what the transcript shows and how much the model may think', async () => {
+  it('sends the visible transcript and the reasoning level in the request', async () => {
     const model = scriptedModel(says('hi'));
     const config = aConfig({
       model,
@@ -158,7 +158,7 @@ describe('events of a run', () => {
 });
 
 describe('steering and follow-ups', () => {
-  it('takes a steer in before the first model call', async () => {
+  it('takes a steer before the first model call', async () => {
     const model = scriptedModel(says('hi'));
     const getSteeringMessages = inboxOf([userSays('s1', 'steer')]);
     const { events } = await play(
@@ -198,7 +198,7 @@ describe('steering and follow-ups', () => {
     expect(endOf(events).reason).toBe('natural');
   });
 
-  it('leaves what arrives during the last allowed turn to the next run', async () => {
+  it('leaves messages that arrive during the last allowed turn to the next run', async () => {
     const inbox = liveInbox();
     const limits = { ...aConfig().limits, turns: 2 };
     const model = scriptedModel(
@@ -216,54 +216,57 @@ describe('steering and follow-ups', () => {
   });
 });
 
-describe('how a run ends', () => {
+describe('the end of a run', () => {
   it.each([
     ['aborted', 'canceled'],
     ['timeout', 'timeout'],
     ['idle', 'timeout'],
-  ] as const)('keeps the partial answer and answers its cut-off call on %s', async (reason, finish) => {
-    const clock = manualClock();
-    const controller = new AbortController();
-    const open = writesCall({ id: '1', name: 'a', input: { path: 'x' } }).slice(0, 2);
-    const whole = writesCall({ id: '0', name: 'a' });
-    const model = scriptedModel(hangsAfter([{ type: 'content_delta', text: 'I will' }, ...whole, ...open]));
-    const inbox = liveInbox();
-    let ran = 0;
-    const tool = aTool('a', { execute: async () => ({ text: `${ran++}` }) });
-    const config = aConfig({ model, clock, getSteeringMessages: inbox.poll });
-    const { events, messages } = await play(
-      agentLoop([hello], aContext([tool]), config, controller.signal),
-      (event) => {
-        if (
-          event.type !== 'message_update' ||
-          event.event.type !== 'tool_use_delta' ||
-          event.event.id !== '1'
-        )
-          return;
-        inbox.arrive(userSays('s1', 'steer'));
-        setImmediate(() => {
-          if (reason === 'aborted') controller.abort();
-          else clock.advance(reason === 'timeout' ? 600_000 : 120_000);
-        });
-      },
-    );
-    expect(endOf(events).reason).toBe(reason);
-    const answer = messages[1];
-    expect(textOf(answer?.parts ?? [])).toBe('I will');
-    expect(finishReasonOf(answer?.parts ?? [])).toBe(finish);
-    expect(answer?.parts).toContainEqual({
-      type: 'tool_call',
-      data: { id: '1', name: 'a', input: '{"path', finished: false },
-    });
-    expect(resultsOf(messages).map((result) => result.replace(/cancelled.*/, 'cancelled'))).toEqual([
-      '0: cancelled',
-      '1: cancelled',
-    ]);
-    expect(ran).toBe(0);
-    expect(inbox.left()).toHaveLength(1);
-    expect(grammarErrors(events)).toEqual([]);
-    expect(clock.waiting()).toBe(0);
-  });
+  ] as const)(
+    'keeps the partial answer and answers its cut-off call if the run ends as %s',
+    async (reason, finish) => {
+      const clock = manualClock();
+      const controller = new AbortController();
+      const open = writesCall({ id: '1', name: 'a', input: { path: 'x' } }).slice(0, 2);
+      const whole = writesCall({ id: '0', name: 'a' });
+      const model = scriptedModel(hangsAfter([{ type: 'content_delta', text: 'I will' }, ...whole, ...open]));
+      const inbox = liveInbox();
+      let ran = 0;
+      const tool = aTool('a', { execute: async () => ({ text: `${ran++}` }) });
+      const config = aConfig({ model, clock, getSteeringMessages: inbox.poll });
+      const { events, messages } = await play(
+        agentLoop([hello], aContext([tool]), config, controller.signal),
+        (event) => {
+          if (
+            event.type !== 'message_update' ||
+            event.event.type !== 'tool_use_delta' ||
+            event.event.id !== '1'
+          )
+            return;
+          inbox.arrive(userSays('s1', 'steer'));
+          setImmediate(() => {
+            if (reason === 'aborted') controller.abort();
+            else clock.advance(reason === 'timeout' ? 600_000 : 120_000);
+          });
+        },
+      );
+      expect(endOf(events).reason).toBe(reason);
+      const answer = messages[1];
+      expect(textOf(answer?.parts ?? [])).toBe('I will');
+      expect(finishReasonOf(answer?.parts ?? [])).toBe(finish);
+      expect(answer?.parts).toContainEqual({
+        type: 'tool_call',
+        data: { id: '1', name: 'a', input: '{"path', finished: false },
+      });
+      expect(resultsOf(messages).map((result) => result.replace(/cancelled.*/, 'cancelled'))).toEqual([
+        '0: cancelled',
+        '1: cancelled',
+      ]);
+      expect(ran).toBe(0);
+      expect(inbox.left()).toHaveLength(1);
+      expect(grammarErrors(events)).toEqual([]);
+      expect(clock.waiting()).toBe(0);
+    },
+  );
 
   it('ends with the provider’s failure, runs no tool and leaves the queue alone', async () => {
     const inbox = liveInbox();
@@ -301,14 +304,14 @@ describe('how a run ends', () => {
     ],
     ['finishes with an error', [completes('error')]],
   ];
-  it.each(broken)('ends as a model error when the stream %s', async (_how, script) => {
+  it.each(broken)('ends as a model error if the stream %s', async (_how, script) => {
     const model = scriptedModel(script);
     const { events } = await play(agentLoop([hello], aContext(), aConfig({ model }), noSignal()));
     expect(endOf(events).reason).toBe('model_error');
     expect(grammarErrors(events)).toEqual([]);
   });
 
-  it('does not count the announced wait of a retry as silence', async () => {
+  it("doesn't count the announced wait of a retry as idle time", async () => {
     const clock = manualClock();
     const model = scriptedModel(async function* (_request, signal) {
       yield { type: 'warning', kind: 'retrying', detail: '529', waitMs: 60_000 };
@@ -328,7 +331,7 @@ describe('how a run ends', () => {
     expect(endOf((await run).events).reason).toBe('natural');
   });
 
-  it('does not count the time its consumer takes as the model’s silence', async () => {
+  it("doesn't count its consumer’s time as the model’s idle time", async () => {
     const clock = manualClock();
     const model = scriptedModel(says('hi'));
     const { events } = await play(
@@ -354,7 +357,7 @@ describe('how a run ends', () => {
     expect(resultsOf(messages)).toHaveLength(3);
   });
 
-  it('ends naturally when the answer comes in the last allowed turn', async () => {
+  it('ends naturally if the answer comes in the last allowed turn', async () => {
     const limits = { ...aConfig().limits, turns: 1 };
     const { events } = await play(agentLoop([hello], aContext(), aConfig({ limits }), noSignal()));
     expect(endOf(events).reason).toBe('natural');
@@ -378,7 +381,7 @@ describe('how a run ends', () => {
     expect(grammarErrors(events)).toEqual([]);
   });
 
-  it('lets a call repeat that others come between', async () => {
+  it('lets a call repeat with other calls in between', async () => {
     const names = ['a', 'b', 'a', 'b', 'a', 'b', 'a', 'b'];
     const model = scriptedModel(...names.map((name, i) => callsTools({ id: `c${i}`, name })));
     const tools = [aTool('a'), aTool('b')];
@@ -386,7 +389,7 @@ describe('how a run ends', () => {
     expect(endOf(events).reason).toBe('natural');
   });
 
-  it('tells its prompts and ends when it was aborted before it began', async () => {
+  it('emits its prompts and ends if it was aborted before it began', async () => {
     const model = scriptedModel();
     const { events, messages } = await play(
       agentLoop([hello], aContext(), aConfig({ model }), AbortSignal.abort()),
@@ -400,7 +403,7 @@ describe('how a run ends', () => {
   it.each([
     ['end_turn', 'tool_use'],
     ['tool_use', 'tool_use'],
-  ] as const)('goes by the calls an answer holds when the provider says %s', async (said, finish) => {
+  ] as const)('judges by the calls of an answer if the provider says %s', async (said, finish) => {
     const model = scriptedModel(
       [...writesCall({ id: '1', name: 'a' }), completes(said)],
       [completes('tool_use')],
@@ -412,7 +415,7 @@ describe('how a run ends', () => {
     ]);
   });
 
-  it('leaves no call id twice in a session, also when the provider counts anew in every answer', async () => {
+  it('keeps call ids unique within a session even if the provider reuses them', async () => {
     const model = scriptedModel(
       callsTools({ id: 'call_0', name: 'a' }),
       callsTools({ id: 'call_0', name: 'b' }),
@@ -435,7 +438,7 @@ describe('faults inside the loop', () => {
     ['the view of the context', { transformContext: boom }],
     ['middleware before a turn', { middleware: [{ beforeTurn: boom }] }],
     ['middleware after a turn', { middleware: [{ afterTurn: boom }] }],
-  ] as const)('tells agent_end once and last when %s throws', async (_what, changes) => {
+  ] as const)('emits agent_end once and last if %s throws', async (_what, changes) => {
     const model = scriptedModel(callsTools({ id: '1', name: 'a' }));
     const { events } = await play(
       agentLoop([hello], aContext([aTool('a')]), aConfig({ model, ...changes }), noSignal()),
@@ -444,7 +447,7 @@ describe('faults inside the loop', () => {
     expect(grammarErrors(events)).toEqual([]);
   });
 
-  it('answers the whole batch when steering throws between two tools', async () => {
+  it('answers the whole batch if steering throws between two tools', async () => {
     let polls = 0;
     const getSteeringMessages = async () => {
       polls += 1;
@@ -461,7 +464,7 @@ describe('faults inside the loop', () => {
 });
 
 describe('a consumer that stops early', () => {
-  it('closes the model stream and its clock', async () => {
+  it('closes the model stream and its timer when the consumer stops early', async () => {
     const clock = manualClock();
     let isClosed = false;
     const model = scriptedModel(async function* () {
@@ -479,7 +482,7 @@ describe('a consumer that stops early', () => {
     await expect.poll(() => isClosed).toBe(true);
   });
 
-  it('aborts the tools that run', async () => {
+  it('aborts the running tools when the consumer stops early', async () => {
     let seen: AbortSignal | undefined;
     const tool = aTool('a', {
       execute: (_input, ctx) => {

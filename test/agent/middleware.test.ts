@@ -17,17 +17,20 @@ describe('middleware', () => {
   it.each([
     ['before', 'beforeTurn', 0],
     ['after', 'afterTurn', 1],
-  ] as const)('ends the run when one says stop %s a turn, with the reason', async (_when, name, calls) => {
-    const model = scriptedModel(callsTools({ id: '1', name: 'a' }), says('never asked'));
-    const middleware = [{ [name]: async () => ({ kind: 'stop', detail: 'budget spent' }) as const }];
-    const config = aConfig({ model, middleware });
-    const { events } = await play(agentLoop([hello], aContext([aTool('a')]), config, noSignal()));
-    expect(endOf(events)).toMatchObject({ reason: 'stopped', detail: 'budget spent' });
-    expect(model.requests).toHaveLength(calls);
-    expect(grammarErrors(events)).toEqual([]);
-  });
+  ] as const)(
+    'ends the run with the reason if middleware says stop %s a turn',
+    async (_when, name, calls) => {
+      const model = scriptedModel(callsTools({ id: '1', name: 'a' }), says('never asked'));
+      const middleware = [{ [name]: async () => ({ kind: 'stop', detail: 'budget spent' }) as const }];
+      const config = aConfig({ model, middleware });
+      const { events } = await play(agentLoop([hello], aContext([aTool('a')]), config, noSignal()));
+      expect(endOf(events)).toMatchObject({ reason: 'stopped', detail: 'budget spent' });
+      expect(model.requests).toHaveLength(calls);
+      expect(grammarErrors(events)).toEqual([]);
+    },
+  );
 
-  it('goes on with the reloaded context after a compaction and counts no message twice', async () => {
+  it('continues with the reloaded context after a compaction and counts no message twice', async () => {
     const model = scriptedModel(says('hi'));
     const reasons: string[] = [];
     const config = aConfig({
@@ -49,7 +52,7 @@ describe('middleware', () => {
     expect(grammarErrors(events)).toEqual([]);
   });
 
-  it('compacts before the next turn when it is asked to after one', async () => {
+  it('compacts before the next turn if requested after one', async () => {
     const model = scriptedModel(callsTools({ id: '1', name: 'a' }), says('ok'));
     const afterTurn = async ({ turn }: { turn: number }) =>
       turn === 1 ? tooLong : ({ kind: 'continue' } as const);
@@ -68,7 +71,7 @@ describe('middleware', () => {
   it.each([
     ['throws', boom],
     ['fails', async () => 'failed' as const],
-  ])('ends as compaction_failed when the compaction %s', async (_how, compact) => {
+  ])('ends as compaction_failed if the compaction %s', async (_how, compact) => {
     const middleware = [{ beforeTurn: async () => tooLong }];
     const config = aConfig({ middleware, compact, reloadMessages: async () => [summary] });
     const { events } = await play(agentLoop([hello], aContext(), config, noSignal()));
@@ -76,7 +79,7 @@ describe('middleware', () => {
     expect(events).toContainEqual({ type: 'compaction_end', isDone: false });
   });
 
-  it('compacts once when the provider says overflow, and asks again in the same turn', async () => {
+  it('compacts once if the provider reports an overflow, and asks again in the same turn', async () => {
     const overflow = [{ type: 'error', failure: { kind: 'overflow', detail: 'too long' } }] as const;
     const reasons: string[] = [];
     const model = scriptedModel(overflow, overflow, says('never asked'));
@@ -92,7 +95,7 @@ describe('middleware', () => {
     expect(grammarErrors(events)).toEqual([]);
   });
 
-  it('tells a steer that was taken before a turn that never came', async () => {
+  it('emits a steer that was taken before a turn that never came', async () => {
     const beforeTurn = async ({ turn }: { turn: number }) =>
       turn === 2 ? ({ kind: 'stop', detail: '' } as const) : ({ kind: 'continue' } as const);
     const getSteeringMessages = inboxOf([], [userSays('s1', 'late')]);
@@ -101,7 +104,7 @@ describe('middleware', () => {
     expect(messages.at(-1)?.id).toBe('s1');
   });
 
-  it('shows the turn with its results, and the size that the last call counted', async () => {
+  it('shows middleware the turn with its results and the size that the last call counted', async () => {
     const seen: (readonly [number, number])[] = [];
     const look = async ({ messages, stats }: TurnState) => {
       seen.push([messages.length, stats.contextTokens]);

@@ -11,8 +11,8 @@ function asks(name: string, changes: ToolChanges = {}): Tool {
 
 const calls = (...names: readonly string[]) => names.map((name, index) => ({ id: `${index}`, name }));
 
-describe('a call that waits for an answer from outside', () => {
-  it('ends the run as parked, without a result and without a further model call', async () => {
+describe('a call that waits for an outside answer', () => {
+  it('ends the run as parked, without a result or another model call', async () => {
     const { events, model, results } = await playBatch([asks('ask')], calls('ask'));
     expect(endOf(events).reason).toBe('parked');
     expect(only(events, 'tool_execution_parked')).toEqual([
@@ -23,7 +23,7 @@ describe('a call that waits for an answer from outside', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it('keeps the calls behind it in a sequential batch from starting', async () => {
+  it("doesn't start the later calls of a sequential batch", async () => {
     const ran: string[] = [];
     const note = (name: string) => aTool(name, { execute: async () => ({ text: `${ran.push(name)}` }) });
     const { events, results } = await playBatch(
@@ -35,7 +35,7 @@ describe('a call that waits for an answer from outside', () => {
     expect(only(events, 'tool_execution_end').map(({ callId }) => callId)).toEqual(['0']);
   });
 
-  it('lets the others of a parallel batch end first, with their results', async () => {
+  it('lets the other calls of a parallel batch end first, with their results', async () => {
     let finish = () => {};
     const slow = new Promise<void>((resolve) => {
       finish = resolve;
@@ -61,7 +61,7 @@ describe('a call that waits for an answer from outside', () => {
     expect(endOf(events).reason).toBe('parked');
   });
 
-  it('tells of the messages that were taken in between the tools before it', async () => {
+  it('emits the messages taken between the tools before the parked call', async () => {
     const inbox = liveInbox();
     const steer = userSays('s1', 'and this');
     const first = aTool('first', {
@@ -75,7 +75,7 @@ describe('a call that waits for an answer from outside', () => {
     expect(messages.map(({ id }) => id)).toContain('s1');
   });
 
-  it('is answered like every other when the run was cut short meanwhile', async () => {
+  it('answers a parked call like every other if the run was cut short meanwhile', async () => {
     const stop = new AbortController();
     const parked = asks('ask', {
       execute: async () => {
@@ -89,7 +89,7 @@ describe('a call that waits for an answer from outside', () => {
     expect(results).toEqual(['0: cancelled by user; it had started, outcome unknown']);
   });
 
-  it('may come of a durable tool only', async () => {
+  it('lets only a durable tool park', async () => {
     const { events, results } = await playBatch([asks('ask', { replay: 'never' })], calls('ask'));
     expect(endOf(events).reason).toBe('natural');
     expect(results).toEqual([expect.stringContaining('only a durable tool')]);

@@ -15,13 +15,13 @@ const result = (index: number): AgentMessage => ({
   createdAt: 1,
 });
 
-describe('shortening old tool results', () => {
-  it('leaves a context alone that has nothing old', () => {
+describe('the shortening of old tool results', () => {
+  it('leaves a context unchanged that has nothing old', () => {
     const messages = Array.from({ length: 40 }, (_, index) => result(index));
     expect(pruneResults(messages)).toBe(messages);
   });
 
-  it('moves the beginning of the request once in 25,000 tokens, and leaves the newest 40,000 whole', () => {
+  it('shortens once per 25,000 tokens and leaves the newest 40,000 whole', () => {
     const all = Array.from({ length: 160 }, (_, index) => result(index));
     const shortenedIn = (count: number) =>
       pruneResults(all.slice(0, count)).filter((message, index) => message !== all[index]).length;

@@ -34,7 +34,7 @@ const before = [
   aMessage('assistant', 'answer', { type: 'text', data: { text: 'Nice.' } }, ends('end_turn')),
 ];
 
-it('leaves out images that no answer has followed, then earlier ones, and no call that has none', () => {
+it('removes unanswered images first, then earlier ones, and no call without an image', () => {
   const messages = [...before, aMessage('user', 'new photo', image), userSays('words', 'and this?')];
   expect(idsOf(messages)).toEqual(['new photo']);
   const marked = messages.map((each) =>
@@ -43,7 +43,7 @@ it('leaves out images that no answer has followed, then earlier ones, and no cal
   expect(idsOf(marked)).toEqual(['old photo']);
 });
 
-it('leaves out the image of a result with its call', () => {
+it('removes the image of a result together with its call', () => {
   const looked = [
     ...before,
     userSays('words', 'look at it'),

@@ -100,7 +100,7 @@ async function resumeOne(state: CallEntry['state'], replay: Tool['replay'], chan
   return { ...played, ran };
 }
 
-describe.each(table)('a $state call of a $replay tool, $toolExecution, when its run is resumed', (row) => {
+describe.each(table)('a $state call of a $replay tool, $toolExecution, in a resumed run', (row) => {
   const { state, replay, toolExecution } = row;
   const mayRun = state === 'fresh' || (state === 'started' && replay !== 'never');
 
@@ -125,7 +125,7 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
     expect(endOf(events).reason).toBe('natural');
   });
 
-  it('is not run when it is denied now', async () => {
+  it("doesn't run a call that is denied now", async () => {
     const permit = async () => 'denied' as const;
     const { ran, results, model } = await resumeOne(state, replay, { toolExecution, permit });
     expect(ran).toEqual([]);
@@ -134,14 +134,14 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
     expect(model.requests[0]?.tools).toEqual([]);
   });
 
-  it('is not run when a hook blocks it', async () => {
+  it("doesn't run a call that a hook blocks", async () => {
     const beforeToolCall = async () => ({ kind: 'block', reason: 'not now' }) as const;
     const { ran, results } = await resumeOne(state, replay, { toolExecution, beforeToolCall });
     expect(ran).toEqual([]);
     if (mayRun) expect(results).toEqual([`act: ${saidOf(state, 'blocked: not now')}`]);
   });
 
-  it('is not run when its run is stopped', async () => {
+  it("doesn't run a call whose run is stopped", async () => {
     const signal = AbortSignal.abort();
     const { ran, results, events, model } = await resumeOne(state, replay, {
       toolExecution,
@@ -152,7 +152,7 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
     expect(results).toEqual(state === 'done' ? [] : [`act: ${said}`]);
   });
 
-  it('counts for the loop guard', async () => {
+  it('counts a resumed call for the loop guard', async () => {
     const limits = { ...aConfig().limits, repeatedCalls: 1 };
     const plays = [callsTools({ id: 'act-2', name: 'act' }), says('done')];
     const { ran, events } = await resumeOne(state, replay, { toolExecution, limits, plays });
@@ -161,14 +161,14 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, when its 
   });
 });
 
-describe('a run that is resumed', () => {
+describe('a resumed run', () => {
   const three = ['one', 'two', 'three'];
   const entriesOf = (...[one, two, last]: readonly CallEntry['state'][]): readonly Entry[] =>
     [one, two, last].flatMap((state, index) => (state ? [{ callId: three[index] ?? '', state }] : []));
   const toolsOf = (ran: string[], changes: ToolChanges = {}) =>
     three.map((name) => noting(ran, name, changes));
 
-  it('ends its batch with all results in source order, and tells of the new ones only', async () => {
+  it('ends its batch with all results in source order, and emits only the new ones', async () => {
     const ran: string[] = [];
     const { events, messages } = await resume({
       tools: toolsOf(ran, { parallelSafe: true }),
@@ -186,7 +186,7 @@ describe('a run that is resumed', () => {
     expect(only(events, 'turn_start')[0]).toMatchObject({ turn: 1, resumes: { id: 'a' } });
   });
 
-  it('runs nothing of a batch that was denied before, and answers the person without tools', async () => {
+  it('runs nothing of a batch that was denied before, and answers without tools', async () => {
     const ran: string[] = [];
     const { results, model, finish } = await resume({
       tools: toolsOf(ran),
@@ -198,7 +198,7 @@ describe('a run that is resumed', () => {
     expect(model.requests[0]?.tools).toEqual([]);
   });
 
-  it('says of a started call behind a denied one that its outcome is unknown', async () => {
+  it('reports an unknown outcome for a started call after a denied one', async () => {
     const ran: string[] = [];
     const { results } = await resume({
       tools: toolsOf(ran, { parallelSafe: true, replay: 'never' }),
@@ -208,7 +208,7 @@ describe('a run that is resumed', () => {
     expect([ran, results]).toEqual([[], [`two: ${unknown}`, 'three: cancelled']]);
   });
 
-  it('says the same of started calls that are stopped while they run again, or just before', async () => {
+  it('reports an unknown outcome for started calls that are stopped during or before their repeat', async () => {
     const stop = new AbortController();
     const stops = aTool('two', {
       parallelSafe: true,
@@ -226,7 +226,7 @@ describe('a run that is resumed', () => {
     expect(results).toEqual(['two', 'three'].map((id) => `${id}: ${saidOf('started', 'cancelled by user')}`));
   });
 
-  it('answers without tools behind a started call that was denied', async () => {
+  it('answers without tools after a started call that was denied', async () => {
     const { model } = await resume({
       tools: toolsOf([]),
       entries: entriesOf('done'),
@@ -235,7 +235,7 @@ describe('a run that is resumed', () => {
     expect(model.requests[0]?.tools).toEqual([]);
   });
 
-  it('skips the unstarted calls of a sequential batch for a message that has come meanwhile', async () => {
+  it('skips the unstarted calls of a sequential batch for a message that arrived meanwhile', async () => {
     const ran: string[] = [];
     const inbox = liveInbox();
     inbox.arrive(userSays('s', 'never mind'));
@@ -253,17 +253,20 @@ describe('a run that is resumed', () => {
   it.each([
     ['skip', ['two: skipped: a new message arrived', 'three: skipped: a new message arrived']],
     ['finish', ['two: two ran', 'three: three ran']],
-  ] as const)('heeds a message that was taken in before it was left: %s', async (steerTail, expected) => {
-    const { results } = await resume({
-      tools: toolsOf([]),
-      entries: entriesOf('done', 'fresh', 'fresh'),
-      messages: [calling('a', three), resultOf('one', 'ran before'), userSays('s', 'never mind')],
-      steerTail,
-    });
-    expect(results).toEqual(expected);
-  });
+  ] as const)(
+    'applies steerTail to a message taken before the interruption: %s',
+    async (steerTail, expected) => {
+      const { results } = await resume({
+        tools: toolsOf([]),
+        entries: entriesOf('done', 'fresh', 'fresh'),
+        messages: [calling('a', three), resultOf('one', 'ran before'), userSays('s', 'never mind')],
+        steerTail,
+      });
+      expect(results).toEqual(expected);
+    },
+  );
 
-  it('starts nothing behind a call that waits again', async () => {
+  it('starts nothing after a call that parks again', async () => {
     const ran: string[] = [];
     const asks = aTool('one', {
       replay: 'durable',
@@ -291,7 +294,7 @@ describe('a run that is resumed', () => {
     },
   );
 
-  it('remembers the calls of all its earlier turns for the loop guard, and nothing of other runs', async () => {
+  it('counts the calls of its own earlier turns for the loop guard, and none of other runs', async () => {
     const ran: string[] = [];
     const limits = { ...aConfig().limits, repeatedCalls: 2 };
     const again = (...runs: readonly string[]) =>
@@ -308,7 +311,7 @@ describe('a run that is resumed', () => {
     expect(ran).toEqual(['act-3']);
   });
 
-  it('remembers the calls that a summary stands for, too', async () => {
+  it('counts summarized calls for the loop guard, too', async () => {
     const ran: string[] = [];
     const summarised = { name: 'act', input: '{}' };
     const { events } = await resume({
@@ -340,7 +343,7 @@ describe('a run that is resumed', () => {
   it.each([
     ['an open batch', [calling('c', ['act-4'])], 3],
     ['a model call', [], 4],
-  ] as const)('counts the turns that a summary stands for, before %s', async (_next, messages, turn) => {
+  ] as const)('counts summarized turns before %s', async (_next, messages, turn) => {
     const { events } = await resume({
       tools: [noting([], 'act')],
       entries: [
@@ -354,7 +357,7 @@ describe('a run that is resumed', () => {
     expect(only(events, 'turn_start')[0]?.turn).toBe(turn);
   });
 
-  it('starts with a boundary and a model call when it was left before it had called anything', async () => {
+  it('starts with a boundary and a model call if it was interrupted before it called anything', async () => {
     const inbox = liveInbox();
     inbox.arrive(userSays('s', 'one more'));
     const { model, events } = await resume({
@@ -367,7 +370,7 @@ describe('a run that is resumed', () => {
     expect(JSON.stringify(model.requests[0]?.messages)).toContain('one more');
   });
 
-  it('gives no call the id of one that it has made and that a summary stands for now', async () => {
+  it("doesn't reuse the id of a call that has been summarized", async () => {
     const ran: string[] = [];
     await resume({
       tools: [noting(ran, 'act')],
@@ -378,7 +381,7 @@ describe('a run that is resumed', () => {
     expect(ran).toEqual(['act_2']);
   });
 
-  it('refuses to go on behind a message that is not its own', () => {
+  it("refuses to continue after a message that isn't its own", () => {
     const context = aContext([], [userSays('p', 'go'), calling('a', ['one'])]);
     const go = () => agentLoopResume(context, [], aConfig(), new AbortController().signal);
     expect(go).toThrow('assistant message a');

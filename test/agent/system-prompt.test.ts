@@ -21,7 +21,7 @@ const textOf = (input: PromptInput) =>
     .join('\n');
 
 describe('the system prompt', () => {
-  it('is stable, and what speaks of tools stands in blocks of its own', () => {
+  it('is stable, with separate blocks for text about tools', () => {
     const files = (['AGENTS.md', 'TOOLS.md', 'USER.md'] as const).map((name) => ({
       name,
       text: `in ${name}`,
@@ -35,7 +35,7 @@ describe('the system prompt', () => {
     expect(rest.join('\n')).not.toMatch(/tool/i);
   });
 
-  it('says who, with what, under which rules and where, in a fixed order', () => {
+  it('states name, tools, rules and place in a fixed order', () => {
     const text = textOf(anInput());
     const order = [
       'NO_REPLY',
@@ -61,7 +61,7 @@ describe('the system prompt', () => {
     expect([...texts.join('')].filter(isWide)).toEqual([]);
   });
 
-  it('tells sub-agents the rules but nothing of the person', () => {
+  it('tells sub-agents the rules but nothing about the person', () => {
     const text = textOf(anInput({ mode: 'minimal' }));
     expect(text).toContain('the rules');
     expect(text).toContain('NO_REPLY');
@@ -70,19 +70,19 @@ describe('the system prompt', () => {
     expect(text).not.toContain('about Grace');
   });
 
-  it('tells a sub-agent that it has a task and a reader of its own, and nothing about chats', () => {
+  it('tells a sub-agent its task and reader, and nothing about chats', () => {
     const text = textOf(anInput({ mode: 'minimal' }));
     expect(text).toContain('You are a sub-agent');
     expect(text).not.toMatch(/chat messages|group conversation|Ask before/);
     expect(text).toContain('tells the time');
   });
 
-  it('explains sub-agents to those that may start them, and to no others', () => {
+  it('explains sub-agents only to agents that may start them', () => {
     expect(textOf(anInput({ tools: [aTool('sessions_spawn')] }))).toContain('ANNOUNCE_SKIP');
     expect(textOf(anInput())).not.toContain('ANNOUNCE_SKIP');
   });
 
-  it('mentions no tools when there are none', () => {
+  it('mentions no tools if there are none', () => {
     expect(textOf(anInput({ tools: [] }))).not.toContain('## Tools');
   });
 });

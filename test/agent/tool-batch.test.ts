@@ -47,8 +47,8 @@ function gatedTools(endOrder: readonly string[], changes: ToolChanges = {}) {
 
 const threeCalls = ['a', 'b', 'c'].map((name, index) => ({ id: `${index + 1}`, name }));
 
-describe('order of a batch', () => {
-  it('puts results into the transcript in source order while end events come in completion order', async () => {
+describe('the order of a batch', () => {
+  it('puts results into the transcript in source order and end events in completion order', async () => {
     const { tools } = gatedTools(['c', 'a', 'b']);
     const played = await playBatch(tools, threeCalls);
     expect(endsOf(played)).toEqual(['3', '1', '2']);
@@ -82,7 +82,7 @@ describe('order of a batch', () => {
     expect(results[2]).toContain('path');
   });
 
-  it('runs no call with an argument that its tool does not have, be it a misspelt one', async () => {
+  it("runs no call with an argument that its tool doesn't have, even a misspelled one", async () => {
     const sent: unknown[] = [];
     const message = aTool('message', {
       inputSchema: z.object({ text: z.string(), to: z.string().optional() }),
@@ -102,7 +102,7 @@ describe('order of a batch', () => {
     expect(sent).toEqual([{ text: 'for Ann alone', to: 'ann' }]);
   });
 
-  it('runs side by side only when every tool of the batch allows it', async () => {
+  it('runs calls in parallel only if every tool of the batch allows it', async () => {
     const log: string[] = [];
     const tool = (name: string, parallelSafe: boolean) =>
       aTool(name, {
@@ -124,7 +124,7 @@ describe('order of a batch', () => {
     expect(log).toEqual([...beside, ...after, ...after, ...beside]);
   });
 
-  it('tells partial output while the tool works and none after it ended', async () => {
+  it('emits partial output while the tool runs and none after it ended', async () => {
     let late: (() => void) | undefined;
     const tool = aTool('a', {
       execute: async (_input, ctx) => {
@@ -176,13 +176,13 @@ describe('steering between the tools of a batch', () => {
     expect(model.requests[1]?.messages.at(-1)?.content.at(-1)).toEqual({ type: 'text', text: 'stop that' });
   });
 
-  it('runs the whole batch first when told to finish it', async () => {
+  it('runs the whole batch before a steer if configured', async () => {
     const { ran, model } = await steered({ steerTail: 'finish' });
     expect(ran).toEqual(['a', 'b', 'c']);
     expect(model.requests[1]?.messages.at(-1)?.content.at(-1)).toEqual({ type: 'text', text: 'stop that' });
   });
 
-  it('takes in at the end of the turn what arrived after a steer between its tools', async () => {
+  it('takes messages at the end of the turn that arrived after a steer between its tools', async () => {
     const polled = [[], [userSays('s1', 'first')], [userSays('s2', 'second')]];
     const getSteeringMessages = async () => polled.shift() ?? [];
     const tools = [aTool('a'), aTool('b'), aTool('c')];
@@ -193,7 +193,7 @@ describe('steering between the tools of a batch', () => {
     ]);
   });
 
-  it('never recalls part of a parallel batch', async () => {
+  it('never cancels part of a parallel batch for a steer', async () => {
     const { ran, model } = await steered({}, { parallelSafe: true });
     expect(ran).toEqual(['a', 'b', 'c']);
     expect(model.requests[1]?.messages.at(-1)?.content.at(-1)).toEqual({ type: 'text', text: 'stop that' });
@@ -230,7 +230,7 @@ describe('permission', () => {
     },
   );
 
-  it('answers the person after a denial in the last allowed turn too, and runs no tool for that answer', async () => {
+  it('answers after a denial even in the last allowed turn, and runs no tool for that answer', async () => {
     const permit: AgentLoopConfig['permit'] = async () => 'denied';
     const limits = { ...aConfig().limits, turns: 1 };
     const model = scriptedModel(
@@ -250,14 +250,14 @@ describe('permission', () => {
     expect(endOf(events).reason).toBe('natural');
   });
 
-  it('denies a tool that asks for more authority than the run has', async () => {
+  it('denies a tool that requires more authority than the run has', async () => {
     const { results } = await playBatch([aTool('a', { authority: 'owner' })], [{ id: '1', name: 'a' }], {
       run: { ...aRun, authority: 'member' },
     });
     expect(results).toEqual(['1: permission denied']);
   });
 
-  it('does not run a call whose permission cannot be checked', async () => {
+  it("doesn't run a call whose permission can't be checked", async () => {
     const permit = async (): Promise<never> => {
       throw new Error('no answer');
     };
@@ -267,7 +267,7 @@ describe('permission', () => {
   });
 });
 
-describe('calls that do not run', () => {
+describe('calls that don’t run', () => {
   it('fails the calls of an answer that reached its length limit', async () => {
     let ran = 0;
     const tool = aTool('a', { execute: async () => ({ text: `${ran++}` }) });
@@ -278,7 +278,7 @@ describe('calls that do not run', () => {
     expect(model.requests).toHaveLength(2);
   });
 
-  it('fails a call that the model did not finish writing', async () => {
+  it("fails a call that the model didn't finish writing", async () => {
     const model = scriptedModel([...writesCall({ id: '1', name: 'a' }).slice(0, 3), completes('tool_use')]);
     const { messages } = await play(
       agentLoop([hello], aContext([aTool('a')]), aConfig({ model }), noSignal()),
@@ -295,7 +295,7 @@ describe('calls that do not run', () => {
     expect(only(events, 'tool_execution_start')).toEqual([]);
   });
 
-  it('mends arguments before it validates them, and takes no arguments for an empty object', async () => {
+  it('repairs arguments before validating them, and treats no arguments as an empty object', async () => {
     const seen: unknown[] = [];
     const tool = aTool('a', {
       inputSchema: z.object({ path: z.string().default('.') }),
@@ -318,7 +318,7 @@ describe('calls that do not run', () => {
 
 describe('abort', () => {
   it.each(['sequential', 'parallel'] as const)(
-    'gives every call of a %s batch a result',
+    'gives every call of an aborted %s batch a result',
     async (toolExecution) => {
       const controller = new AbortController();
       const tools = ['a', 'b', 'c'].map((name) =>
@@ -342,7 +342,7 @@ describe('abort', () => {
     },
   );
 
-  it('does not wait for a tool that ignores its signal', async () => {
+  it("doesn't wait for a tool that ignores its signal", async () => {
     const clock = manualClock();
     const controller = new AbortController();
     const tool = aTool('a', {
@@ -378,7 +378,7 @@ describe('abort', () => {
     expect(resultsOf(messages)).toEqual(['1: sent']);
   });
 
-  it('does not wait for an approval that nobody gives', async () => {
+  it("doesn't wait for an approval after the abort", async () => {
     const controller = new AbortController();
     const permit = () => {
       setImmediate(() => controller.abort());
@@ -399,7 +399,7 @@ describe('results', () => {
     return { end, text: results[0]?.slice('1: '.length) ?? '' };
   };
 
-  it('turns what a tool throws into an error result', async () => {
+  it('turns an error thrown by a tool into an error result', async () => {
     const { end, text } = await resultOf({
       execute: () => {
         throw new Error('no such file');
@@ -418,12 +418,12 @@ describe('results', () => {
     expect(text).not.toContain('\ufffd');
   });
 
-  it('replaces what databases refuse', async () => {
+  it('replaces characters that databases refuse', async () => {
     const { text } = await resultOf({ execute: async () => ({ text: 'a\u0000b\ud800c' }) });
     expect(text).toBe('a\ufffdb\ufffdc');
   });
 
-  it('shows images to the model and leaves out what is too large or no image', async () => {
+  it('shows images to the model and leaves out oversized or invalid ones', async () => {
     const png = aPng;
     const images = [
       png,
@@ -441,7 +441,7 @@ describe('results', () => {
     ]);
   });
 
-  it('survives a tool that returns nonsense', async () => {
+  it('survives a tool that returns nothing', async () => {
     // A plugin may be untyped.
     const nonsense = undefined as unknown as { text: string };
     const { end } = await resultOf({ execute: async () => nonsense });
@@ -449,7 +449,7 @@ describe('results', () => {
   });
 
   it.each([{ parked: null }, { parked: { reason: 7 } }])(
-    'survives a tool that waits for %j',
+    'survives a tool that parks with %j',
     async (parked) => {
       const nonsense = parked as unknown as { text: string };
       const { end } = await resultOf({ replay: 'durable', execute: async () => nonsense });
@@ -457,14 +457,14 @@ describe('results', () => {
     },
   );
 
-  it('withholds a result of which a hook makes nonsense', async () => {
+  it('withholds a result if a hook returns nothing', async () => {
     const afterToolCall = async () => undefined as never;
     const { end, text } = await resultOf({ execute: async () => ({ text: 'key=123' }) }, { afterToolCall });
     expect(end?.isError).toBe(true);
     expect(text).not.toContain('123');
   });
 
-  it('lets a hook rewrite a result and withholds it when the hook fails', async () => {
+  it('lets a hook rewrite a result and withholds it if the hook fails', async () => {
     const rewritten = await resultOf(
       { execute: async () => ({ text: 'key=123' }) },
       { afterToolCall: async (_call, { isError }) => ({ output: { text: 'key=***' }, isError }) },

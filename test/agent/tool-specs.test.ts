@@ -16,7 +16,7 @@ function aTool(inputSchema: z.ZodType) {
 }
 
 describe('the model’s view of a tool', () => {
-  it('is its input as JSON Schema that takes nothing else', () => {
+  it('describes the input as JSON Schema without additional properties', () => {
     const inputSchema = z.object({
       text: z.string().describe('What to write'),
       tags: z.array(z.object({ name: z.string() })).default([]),
@@ -45,13 +45,13 @@ describe('the model’s view of a tool', () => {
     });
   });
 
-  it('is made once per schema', () => {
+  it('builds the JSON Schema once per schema', () => {
     const schema = z.object({});
     const [one, other] = toolSpecs([aTool(schema), aTool(schema)]);
     expect(one?.inputSchema).toBe(other?.inputSchema);
   });
 
-  it('keeps a record’s own rule about further properties', () => {
+  it('keeps a record’s own rule about additional properties', () => {
     const [spec] = toolSpecs([aTool(z.object({ env: z.record(z.string(), z.string()) }))]);
     expect(spec?.inputSchema).toMatchObject({
       properties: { env: { additionalProperties: { type: 'string' } } },
