@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { aFolder } from '../support/own-folder.ts';
+import { readMutants } from './mutants.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const mutants = await readMutants(import.meta.dirname);
+
+it('each broken variant names a test that exists', async () => {
+  const titles = await readTitles(mutants.map(({ test }) => test.file));
+  const missing = (named: readonly Named[]) => [
+    ...new Set(
+      named.flatMap(({ file, name }) =>
+        titles.get(file)?.some((title) => title.includes(name)) ? [] : [`${file} has no test "${name}"`],
+      ),
+    ),
+  ];
+  expect(missing(mutants.map(({ test }) => test))).toEqual([]);
+  const [{ test: known } = { test: { file: '', name: '' } }] = mutants;
+  const broken = [
+    { ...known, name: `${known.name}, renamed` },
+    { ...known, file: 'test/gone.test.ts' },
+  ];
+  expect(missing(broken)).toEqual(broken.map(({ file, name }) => `${file} has no test "${name}"`));
+});
+
+type Named = { readonly file: string; readonly name: string };
+
+/** Lets vitest load the files without running their tests: many titles are made from tables. */
+async function readTitles(files: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+  const list = join(aFolder(), 'titles.json');
+  const args = ['list', '--no-static-parse', `--json=${list}`, ...new Set(files)];
+  const env = {
+    PATH: process.env.PATH,
+    CI: '1',
+    // It lists no test that would be skipped, so tests of a long run and of PostgreSQL must seem wanted.
+    PARLEY_LONG: '1',
+    PARLEY_TEST_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+  };
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  const output = await new Promise<string>((resolve) => {
+    // Its exit code says that there is no such database, which nothing but the end of the list needs.
+    execFile(process.execPath, [vitest, ...args], { cwd: root, env }, (_, stdout, stderr) =>
+      resolve(stdout + stderr),
+    );
+  });
+  const text = await readFile(list, 'utf8').catch(() => {
+    throw new Error(`vitest lists no tests:\n${output}`);
+  });
+  const tests = JSON.parse(text) as readonly Named[];
+  const byFile = Map.groupBy(tests, ({ file }) => relative(root, file));
+  return new Map([...byFile].map(([file, of]) => [file, of.map(({ name }) => name.replaceAll(' > ', ' '))]));
+}
