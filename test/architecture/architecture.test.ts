@@ -48,7 +48,7 @@ function brokenTree(): SourceTree {
     ].join('\n'),
     'src/store/base/tables.ts':
       'type Tables = {\n  late: LateTable;\n};\nexport type LateTable = { id: string; givenBy: string; sendHolder: string };\n',
-    'ARCHITECTURE.md': 'word '.repeat(1801),
+    'ARCHITECTURE.md': 'word '.repeat(2701),
     'src/replies/shape.ts': "import { type Stats, statSync } from 'node:fs';\n",
     'src/redis/down.ts': "export const late = () => import('../store/row.ts');\n",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
@@ -165,7 +165,7 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
   [
     'README and architecture can be read at one go',
     rules.documentsAreShort,
-    [/ARCHITECTURE\.md has 1801 words/],
+    [/ARCHITECTURE\.md has 2701 words/],
   ],
   [
     'no import goes in a circle, types included',
