@@ -23,7 +23,7 @@ function interrupt(store: Store, times: number, happen: () => Promise<unknown>):
   };
 }
 
-it('decides again when somebody is revoked after the door has looked', async () => {
+it('decides a message again if its sender is revoked after intake has decided', async () => {
   const { store, dataDir } = await aStore();
   const racing = interrupt(store, 1, () =>
     store.write(revokeOnConsole, { ref: 'telegram:4', by: atConsole }),
@@ -35,7 +35,7 @@ it('decides again when somebody is revoked after the door has looked', async () 
   expect(door.rows(`select "id" from "inbox" where "account" = @account`)).toEqual([]);
 });
 
-it('gives the events back when access changes faster than it can decide', async () => {
+it('returns events undecided if access changes faster than intake can decide', async () => {
   const { store, dataDir } = await aStore();
   let isIn = true;
   const flip = async () => {
@@ -57,7 +57,7 @@ it('gives the events back when access changes faster than it can decide', async 
   expect(await door.accept([envelope])).toEqual([{ kind: 'refused', reason: 'dm-not-paired' }]);
 });
 
-it('keeps request, notice and ledger row together when the power goes', async () => {
+it('keeps request, notice and ledger entry together across a power cut', async () => {
   const { store, dataDir } = await aStore();
   const cell = { event: 'text', sender: 'stranger', chat: 'dm' } as const;
   for (const isCommitted of [false, true]) {

@@ -72,8 +72,8 @@ const storedOf: StoreQuery<{ readonly id: string }, readonly StoredAttachment[]>
   },
 };
 
-describe('the files of messages', () => {
-  it('are fetched for eight messages at once, each once, and for none while the disk is full', async () => {
+describe('attachments', () => {
+  it('fetches for eight messages at once, each once, and not while the disk is full', async () => {
     const ids = await messagesWithFiles(12);
     const gate = Promise.withResolvers<void>();
     const asked: string[] = [];
@@ -99,14 +99,9 @@ describe('the files of messages', () => {
   });
 
   it.each([
-    ['away for a while are stored when it is back', 5, 'stored', [2000, 2000, 2000, 2000, 2000]],
-    [
-      'away for long are given up before the message goes on',
-      99,
-      'missing',
-      Array.from({ length: 7 }, () => 2000),
-    ],
-  ])('of a network that is %s', async (_, failures, kind, waits) => {
+    ['away for a while and then delivers', 5, 'stored', [2000, 2000, 2000, 2000, 2000]],
+    ['away for so long that the file is given up', 99, 'missing', Array.from({ length: 7 }, () => 2000)],
+  ])('handles a network that is %s', async (_, failures, kind, waits) => {
     const [id = ''] = await messagesWithFiles(1);
     const clock = createSteppedClock();
     let [tries, isDone] = [0, false];
@@ -127,7 +122,7 @@ describe('the files of messages', () => {
     expect(clock.waits).toEqual(waits);
   });
 
-  it('that the network refuses are asked for three times', async () => {
+  it('asks three times for a file that the network refuses', async () => {
     const [id = ''] = await messagesWithFiles(1);
     const clock = createSteppedClock();
     let isDone = false;
@@ -143,7 +138,7 @@ describe('the files of messages', () => {
     expect(clock.waits).toEqual([500, 2000]);
   });
 
-  it('beyond ten of a message are left with the network, and the message says so', async () => {
+  it('fetches ten files of a message and names the others as missing', async () => {
     const [id = ''] = await messagesWithFiles(1, { files: 12 });
     let [asked, isDone] = [0, false];
     const fetch: MediaAbility['fetch'] = async function* () {
@@ -165,8 +160,8 @@ describe('the files of messages', () => {
 
   it.each([
     ['stated', 600],
-    ['told by nobody', undefined],
-  ])('of one sender are fetched up to a limit within an hour, their size %s', async (_, sizeBytes) => {
+    ['unknown', undefined],
+  ])('limits the bytes fetched for one sender within an hour if their size is %s', async (_, sizeBytes) => {
     const sender = unique('sender');
     const stated = sizeBytes === undefined ? {} : { sizeBytes };
     const [mine, others] = [
@@ -197,9 +192,9 @@ describe('the files of messages', () => {
   });
 
   it.each([
-    ['of which nothing comes any more', { silenceMs: 20 }, () => new Promise<never>(() => undefined)],
-    ['that come byte by byte without an end', { limitMs: 100 }, () => setTimeout(1)],
-  ])('%s are given up', async (_, limits, pause) => {
+    ['that stops arriving', { silenceMs: 20 }, () => new Promise<never>(() => undefined)],
+    ['that arrives byte by byte without an end', { limitMs: 100 }, () => setTimeout(1)],
+  ])('gives up a file %s', async (_, limits, pause) => {
     const body = async function* (signal: AbortSignal) {
       const ended = new Promise<never>((_, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason));

@@ -135,7 +135,7 @@ describe('authorise (threat 1)', () => {
     const policies =
       chat === 'dm' ? ['pairing', 'allowlist', 'open', 'disabled'] : ['allowlist', 'open', 'disabled'];
     for (const policy of policies) {
-      it(`decides every event kind and sender in a ${chat} chat under ${policy} by the list`, () => {
+      it(`decides every event kind and sender in a ${chat} chat under ${policy} as listed`, () => {
         const policyData = aPolicy(
           chat === 'dm'
             ? { dmPolicy: policy as AccessPolicy['dmPolicy'] }
@@ -166,7 +166,7 @@ describe('authorise (threat 1)', () => {
     ['sender-not-allowed', 'stranger', 'limited', {}],
     ['own-message', 'self', 'dm', {}],
     ['bot-message', 'bot', 'listed', {}],
-  ] as const)('says %s for a message of %s in %s', (reason, sender, chat, policy) => {
+  ] as const)('returns %s for a message of %s in %s', (reason, sender, chat, policy) => {
     expect(authorise(anEnvelope('message', sender, chat), aPolicy(policy))).toMatchObject({ reason });
   });
 
@@ -192,7 +192,7 @@ describe('authorise (threat 1)', () => {
     },
   );
 
-  it('denies an event kind that the code does not know', () => {
+  it('denies an unknown event kind', () => {
     const strange = { ...anEnvelope('message', 'owner', 'dm'), event: { kind: 'channel_post' } };
     expect(authorise(strange as unknown as AccessRequest, aPolicy({ dmPolicy: 'open' }))).toEqual({
       kind: 'refused',
@@ -200,7 +200,7 @@ describe('authorise (threat 1)', () => {
     });
   });
 
-  it('lets in nobody without an id, even where lists hold an empty one', () => {
+  it('admits nobody without an id, even if a list contains an empty one', () => {
     const policy: AccessPolicy = {
       ...aPolicy({ dmPolicy: 'open', groupPolicy: 'open' }),
       owners: new Set(['net:']),
@@ -214,7 +214,7 @@ describe('authorise (threat 1)', () => {
     }
   });
 
-  it('holds a guild list for the channels of that guild', () => {
+  it('applies the list of a guild to its channels', () => {
     const policy = accessPolicyFrom({
       owners: [],
       access: {
@@ -236,7 +236,7 @@ describe('authorise (threat 1)', () => {
     expect(authorise(inGuild('stranger'), policy)).toEqual({ kind: 'refused', reason: 'sender-not-allowed' });
   });
 
-  it('gives an account the rights it would have, were it to write', () => {
+  it('returns the authority that an account would have if it wrote', () => {
     const rights = (ref: string, role?: 'owner' | 'user', dmPolicy: AccessPolicy['dmPolicy'] = 'pairing') =>
       authorityOf(ref, aPolicy({ dmPolicy }), role);
     expect([rights('net:1'), rights('net:2'), rights('net:9')]).toEqual(['owner', 'member', 'guest']);
@@ -251,7 +251,7 @@ describe('authorise (threat 1)', () => {
       : authorise(envelope, aPolicy()).kind;
   }
 
-  it('lets in nobody who only looks like the owner, and would notice a gate that trusts names', () => {
+  it('admits nobody who only looks like the owner, and a gate that trusts names would be noticed', () => {
     const lookAlike = fc.constantFrom(
       'Ada Owner',
       'ada owner',
@@ -313,7 +313,7 @@ describe('authorise (threat 1)', () => {
     expect(allowedByName).toBeGreaterThan(1000);
   });
 
-  it('cannot even see a name: the request it decides about has none', () => {
+  it('reads no name to decide, because its request contains none', () => {
     const seen = new Set<PropertyKey>();
     const watched = (target: object): object =>
       new Proxy(target, {

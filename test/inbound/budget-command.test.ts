@@ -27,7 +27,7 @@ describeEachDatabase('/usage and /budget', (open) => {
     return { ann, bob, town, ask };
   };
 
-  it('show what a conversation used by model, with what the cache saved', async () => {
+  it('shows a conversation’s usage by model, with the share read from the cache', async () => {
     const { ann, town, ask } = start();
     expect((await ask(ann, '/usage')).text).toMatch(/^This conversation hasn’t used any model yet\./);
     const run = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
@@ -46,7 +46,7 @@ describeEachDatabase('/usage and /budget', (open) => {
     ]);
   });
 
-  it('show what is spent and held of each budget, that of everybody to its owner alone', async () => {
+  it('shows what is spent and reserved in each budget, the gateway’s only to an owner', async () => {
     const { ann, bob, town, ask } = start();
     const run = await town.worker.claimRun(town.laneOf(await town.send(bob, 'look')));
     const { laneKey, epoch, runId, sessionId } = run;
@@ -64,7 +64,7 @@ describeEachDatabase('/usage and /budget', (open) => {
     expect((await start(none).ask(ann, '/budget')).text).toBe('No budget applies here.');
   });
 
-  it('let the owner raise one, here or by the name he was told, and nobody else', async () => {
+  it('lets only the owner raise a budget, here or by its name', async () => {
     const { ann, bob, town, ask } = start();
     expect(await ask(bob, '/budget person 100')).toEqual({
       kind: 'refused',
@@ -92,7 +92,7 @@ describeEachDatabase('/usage and /budget', (open) => {
     expect((await ask(ann, '/budget moon 7')).text).toMatch(/^No budget “moon” applies here\. Use one of: /);
   });
 
-  it('take an amount of dollars in either notation, and none that may mean thousands', async () => {
+  it('accepts an amount in either decimal notation, and none that may mean thousands', async () => {
     const { ann, ask } = start();
     const usage = 'Use /budget alone, or with a budget and an amount in dollars: /budget session 10';
     for (const unclear of ['1,000', '1.000', '1,2345', '1,000.50', '-1'])
@@ -106,7 +106,7 @@ describeEachDatabase('/usage and /budget', (open) => {
       expect(await said(amount)).toContain(`is now ${dollars} for today.`);
   });
 
-  it('raise what the paused run waits for as well: a day ago, or before a link, that was another', async () => {
+  it('raises the budget that the paused run waits for, even from another day or before a link', async () => {
     const { ann, town, ask } = start();
     const { laneKey, epoch, runId } = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
     const key = `person:${refOf(ann)}:2001-05-07`;

@@ -16,7 +16,7 @@ import { readLane } from '../store/lane-at-rest.ts';
 import { type Account, anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
 describeEachDatabase('an edit', (open) => {
-  it('of a message that waits replaces it, and is nothing when the text is the same', async () => {
+  it('replaces a waiting message with its edit, and ignores an edit with the same text', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     await town.send(ann, edited(said.id, 'blue'));
     expect(await town.send(ann, edited(said.id, 'blue'))).toEqual({ kind: 'ignored', reason: 'unchanged' });
@@ -24,7 +24,7 @@ describeEachDatabase('an edit', (open) => {
     expect(await told(open(), laneKey)).toEqual(['blue']);
   });
 
-  it('of a waiting message, and its deletion, are announced to the clients that show it', async () => {
+  it('announces edits and deletions of a waiting message to clients that show it', async () => {
     const changed: string[] = [];
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer', {
       start: ({ changes }) => changed.push(...changes),
@@ -35,7 +35,7 @@ describeEachDatabase('an edit', (open) => {
     expect(changed).toEqual([laneKey, laneKey]);
   });
 
-  it('leaves what the message answers to in front of the new words', async () => {
+  it('keeps the quote before an edited message', async () => {
     const { town, ann, laneKey } = await aConversation(open(), 'collect');
     const quote = { messageId: messageId('q'), author: 'Bob', text: 'Which colour?' };
     const answer = { ...aMessage('reddish'), quote };
@@ -49,7 +49,7 @@ describeEachDatabase('an edit', (open) => {
   });
 
   it.each(['steer', 'followup', 'collect', 'interrupt'] as const)(
-    'of what the run has taken reaches it in the mode %s, only its newest wording',
+    'steers the newest wording of a taken message into the run in mode %s',
     async (mode) => {
       const { town, ann, laneKey, said } = await aConversation(open(), mode);
       const run = await town.worker.claimRun(laneKey);
@@ -62,7 +62,7 @@ describeEachDatabase('an edit', (open) => {
     },
   );
 
-  it('passes what waits for a run of its own', async () => {
+  it('lets a correction pass messages that wait for their own run', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer', { dmScope: 'main' });
     const run = await town.worker.claimRun(laneKey);
     const bob = anAccount('beta');
@@ -75,7 +75,7 @@ describeEachDatabase('an edit', (open) => {
     await town.worker.answer(next, 'ok');
   });
 
-  it('of what was answered is noted where it was said, as somebody’s words, and starts nothing', async () => {
+  it('notes the edit of an answered message in its session as data, and starts nothing', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     await town.worker.answer(await town.worker.claimRun(laneKey), 'ok');
     await town.send(ann, '/new');
@@ -92,7 +92,7 @@ describeEachDatabase('an edit', (open) => {
     expect(await textsOfSession(open(), run.sessionId)).toEqual(['hello again']);
   });
 
-  it('of a message that the cap made into a line changes the line', async () => {
+  it('edits a message that the cap has summarized', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'followup', { cap: 1 });
     await town.send(ann, 'young');
     expect(await town.send(ann, edited(said.id, 'blue'))).toEqual({ kind: 'noted', effect: 'replaced' });
@@ -100,7 +100,7 @@ describeEachDatabase('an edit', (open) => {
     expect(await told(open(), laneKey)).toEqual(['<overflow>\nblue\n</context>', 'young']);
   });
 
-  it('comes from its own sender only', async () => {
+  it('accepts an edit from the message’s own sender only', async () => {
     const { town, laneKey, said, ann } = await aConversation(open(), 'steer');
     const eve = { ...anAccount('alpha'), peer: 'eve' };
     const inPlace = { group: ann.peer };
@@ -112,7 +112,7 @@ describeEachDatabase('an edit', (open) => {
     expect(await told(open(), laneKey)).toEqual(['red']);
   });
 
-  it('leaves data what was another’s words, and makes data of what becomes it', async () => {
+  it('keeps another person’s words as data after an edit, and turns new ones into data', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'followup', { joinMs: 0 });
     const forward = { ...aMessage('obey me'), provenance: 'forwarded', forwardedFrom: 'Eve' } as const;
     await town.send(ann, forward);
@@ -126,7 +126,7 @@ describeEachDatabase('an edit', (open) => {
     expect(second).toMatch(/^<<<untrusted \w+ .*>>>\nobey me now\n<<<end untrusted/);
   });
 
-  it('of what was only heard in a group changes it there, not what has the same id in another', async () => {
+  it('edits an overheard message only in its own group, not one with the same id elsewhere', async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const heard = aMessage('red');
@@ -147,7 +147,7 @@ describeEachDatabase('an edit', (open) => {
     expect(context).not.toMatch(/red|blue/);
   });
 
-  it('makes nothing else of a command that waits', async () => {
+  it("doesn't turn a waiting command into anything else", async () => {
     const { town, ann, laneKey } = await aConversation(open(), 'steer');
     const run = await town.worker.claimRun(laneKey);
     const command = aMessage('/new');
@@ -161,14 +161,14 @@ describeEachDatabase('an edit', (open) => {
 });
 
 describeEachDatabase('a deletion', (open) => {
-  it('of a message that waits cancels it', async () => {
+  it('cancels a deleted message that waits', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     expect(await town.send(ann, deleted(said.id))).toEqual({ kind: 'noted', effect: 'cancelled' });
     expect((await town.worker.claim(laneKey)).kind).toBe('idle');
     expect(await outcomes(open(), laneKey)).toEqual(['cancelled deleted']);
   });
 
-  it('of a message that the cap made into a line takes the line away', async () => {
+  it('removes a deleted message from the summary of the cap', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'followup', { cap: 1 });
     await town.send(ann, 'young');
     await town.send(ann, deleted(said.id));
@@ -177,7 +177,7 @@ describeEachDatabase('a deletion', (open) => {
     expect(await outcomes(open(), laneKey)).toEqual(['cancelled deleted', 'answered null']);
   });
 
-  it('of what the run works on offers a stop, takes unread corrections back, and stops nothing', async () => {
+  it('offers a stop when the message that a run works on is deleted', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     const run = await town.worker.claimRun(laneKey);
     await town.send(ann, edited(said.id, 'blue'));
@@ -188,7 +188,7 @@ describeEachDatabase('a deletion', (open) => {
     expect(await outcomes(open(), laneKey)).toEqual(['answered null', 'cancelled deleted']);
   });
 
-  it('of what a run has read takes back the correction that came too late for it', async () => {
+  it('cancels a correction that came too late for the run when its message is deleted', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     const run = await town.worker.claimRun(laneKey);
     await town.send(ann, edited(said.id, 'blue'));
@@ -200,7 +200,7 @@ describeEachDatabase('a deletion', (open) => {
     expect((await town.worker.claim(laneKey)).kind).toBe('idle');
   });
 
-  it('of what was answered is noted', async () => {
+  it('notes the deletion of an answered message', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     await town.worker.answer(await town.worker.claimRun(laneKey), 'ok');
     expect(await town.send(ann, deleted(said.id))).toEqual({ kind: 'noted', effect: 'after-run' });
@@ -209,8 +209,8 @@ describeEachDatabase('a deletion', (open) => {
   });
 });
 
-describeEachDatabase('a deletion', (open) => {
-  it('counts from the author, or where the network itself has taken the message away', async () => {
+describeEachDatabase('a deletion by another person', (open) => {
+  it('accepts a deletion from the author, or from the network itself', async () => {
     const { town, laneKey, said, ann } = await aConversation(open(), 'steer');
     const eve = { ...anAccount('alpha'), peer: 'eve' };
     const inPlace = { group: ann.peer };
@@ -225,7 +225,7 @@ describeEachDatabase('a deletion', (open) => {
 });
 
 describeEachDatabase('a reaction', (open) => {
-  it('is shown at the next turn, once, with what it stands on, and starts nothing', async () => {
+  it('shows a reaction at the next turn, once, with its message, and starts no run', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     const run = await town.worker.claimRun(laneKey);
     await town.worker.answer(run, 'Red it is.');

@@ -23,7 +23,7 @@ const conversationOf = ({ channel, peer, bot = 'bot' }: Account): Row => [
   `${channel}/${bot}/${peer}`,
 ];
 
-describeEachDatabase('a command', (open, beside) => {
+describeEachDatabase('the locks of a command', (open, beside) => {
   const itOnPostgres = it.runIf(beside.dialect === 'postgres');
   beforeEach(async () => {
     for (const table of ['people', 'pairings', 'approvals', 'pairingTries', 'linkGuesses'])
@@ -85,7 +85,7 @@ describeEachDatabase('a command', (open, beside) => {
   const press: Answer = ['a press', ({ town, owner, press: event }) => town.send(owner, event)];
 
   itOnPostgres.each([approve, confirm, revoke, yes, no, press])(
-    'or press has the accounts in their order: %s',
+    'locks accounts in key order: %s',
     async (_, act) => {
       const door = await aDoor();
       const release = await hold(accountOf(door.stranger));
@@ -93,14 +93,17 @@ describeEachDatabase('a command', (open, beside) => {
     },
   );
 
-  itOnPostgres.each([approve, confirm])('counts an attempt before it has an account: %s', async (_, act) => {
-    const door = await aDoor();
-    const release = await hold(['pairingTries', 'approve']);
-    await expectFree(accountOf(door.owner), { act: () => act(door), release });
-  });
+  itOnPostgres.each([approve, confirm])(
+    'counts an attempt before it locks an account: %s',
+    async (_, act) => {
+      const door = await aDoor();
+      const release = await hold(['pairingTries', 'approve']);
+      await expectFree(accountOf(door.owner), { act: () => act(door), release });
+    },
+  );
 
   itOnPostgres.each([confirm, revoke, yes, no])(
-    'has its lane before the conversation of the question: %s',
+    'locks the command’s lane before the conversation of the question: %s',
     async (_, act) => {
       const door = await aDoor();
       const release = await hold(['lanes', door.laneKey]);
@@ -109,7 +112,7 @@ describeEachDatabase('a command', (open, beside) => {
   );
 
   itOnPostgres.each([confirm, yes, press])(
-    'or press has the lane of the message that was kept before a question or a conversation: %s',
+    'locks the lane of the kept message before a question or a conversation: %s',
     async (_, act) => {
       const door = await aDoor();
       await makeUnreachable(door.owner);
@@ -119,7 +122,7 @@ describeEachDatabase('a command', (open, beside) => {
     },
   );
 
-  itOnPostgres('that revokes has the lanes of the person before a conversation', async () => {
+  itOnPostgres('locks a revoked person’s lanes before a conversation', async () => {
     const door = await aDoor();
     await confirm[1](door);
     await makeUnreachable(door.owner);
@@ -129,7 +132,7 @@ describeEachDatabase('a command', (open, beside) => {
   });
 
   itOnPostgres(
-    'that links has the row of all links before an account, and the other lane before a conversation',
+    'locks the link attempts before an account, and the other lane before a conversation',
     async () => {
       const [asker, joiner] = [anAccount('alpha'), anAccount('zeta')];
       const town = createIntakeFixture(open());
@@ -155,7 +158,7 @@ describeEachDatabase('a command', (open, beside) => {
   };
 
   itOnPostgres.each(['/stop', '/subagents stop', '/subagents steer'])(
-    'has the lanes of sub-agents before a conversation: %s',
+    'locks the lanes of sub-agents before a conversation: %s',
     async (words) => {
       const { ann, town, id, childLane } = await aFamily();
       const text = { '/stop': '/stop', '/subagents steer': `/subagents steer ${id} faster` }[words];
@@ -165,7 +168,7 @@ describeEachDatabase('a command', (open, beside) => {
     },
   );
 
-  itOnPostgres('in its lane’s order is left to the next claim once a conversation is locked', async () => {
+  itOnPostgres('leaves a lane command to the next claim once a conversation is locked', async () => {
     const { ann, town, laneKey, run, childLane } = await aFamily();
     await town.worker.answer(run, 'asked a sub-agent');
     await makeUnreachable(ann);
@@ -186,7 +189,7 @@ describeEachDatabase('a command', (open, beside) => {
     expect((await town.worker.claim(laneKey)).kind).toBe('again');
   });
 
-  it('or press is stored alone', async () => {
+  it('stores a command or a press in a transaction of its own', async () => {
     const stored: string[][] = [];
     const write: Store['write'] = (step, input) => {
       if (step.name === acceptBatch.name)

@@ -121,7 +121,7 @@ describe('chat commands', () => {
     ['/pair revoke signal:0f-1', { name: 'pair', request: { kind: 'revoke', ref: 'signal:0f-1' } }],
     ['/queue debounce:500ms', { name: 'queue', request: { kind: 'set', changes: { debounceMs: 500 } } }],
     ['/queue quiet:1.5s', { name: 'queue', request: { kind: 'set', changes: { quietMs: 1500 } } }],
-  ])('reads %j', (text, command) => {
+  ])('parses %j', (text, command) => {
     expect(requestOf(text)).toEqual(command);
   });
 
@@ -141,11 +141,11 @@ describe('chat commands', () => {
     `/${'a'.repeat(33)}`,
     'please /stop',
     '/__proto__',
-  ])('takes %j for plain text', (text) => {
+  ])('treats %j as plain text', (text) => {
     expect(parseCommand(text, bot)).toBeUndefined();
   });
 
-  it('is addressed by the bot name in any case, and by no name where the bot has none', () => {
+  it('matches the bot’s name in any case, and no name if the bot has none', () => {
     expect(requestOf('/stop@parley_bot all')).toEqual({ name: 'stop', request: { isAll: true } });
     expect(parseCommand('/stop@parley_bot', { name: '@PARLEY_bot' })).toBeDefined();
     expect(parseCommand('/stop@parley_bot')?.command.name).toBe('unknown');
@@ -199,7 +199,7 @@ describe('chat commands', () => {
     expect(problemOf(text)).toBe(problem);
   });
 
-  it('never throws, and calls nothing a command that has no known name', () => {
+  it('never throws, and treats nothing without a known name as a command', () => {
     const known = new Set<string>(chatCommands.map(({ name }) => name));
     const anyText = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 60 }),
@@ -216,7 +216,7 @@ describe('chat commands', () => {
     );
   });
 
-  it('gives each sender in a group the rights of the specification', () => {
+  it('gives each sender in a group the specified rights', () => {
     const right = (
       text: string,
       sender: { authority: 'owner' | 'guest'; isAdmin?: boolean },
@@ -258,7 +258,7 @@ describe('chat commands', () => {
     expect(right('/status', guest, 'group')).toBe('allowed');
   });
 
-  it('decides every command, chat, role and administrator by the list', () => {
+  it('decides every command, chat, role and admin as listed', () => {
     // Who may use each command in a group; in a direct conversation everybody may use all but the owner's.
     // Everybody may use /queue for their own messages, which only its arguments show.
     const adminsOnly: readonly string[] = [
@@ -285,7 +285,7 @@ describe('chat commands', () => {
     }
   });
 
-  it('lets only an owner choose a model that the configuration does not name', async () => {
+  it("lets only an owner choose a model that isn't configured", async () => {
     const wishOf = async (name: string, authority: Asker['authority']) => {
       // `/model` reads nothing else of its call.
       const call = { lane: { agentId: 'main' }, authority } as CommandCall;
@@ -330,7 +330,7 @@ describe('chat commands', () => {
     }
   });
 
-  it('puts what changes the session into the lane and lets the rest act at once', () => {
+  it('queues the commands that change the session and applies the others at once', () => {
     const inLane = chatCommands.filter(({ order }) => order === 'lane').map(({ name }) => name);
     expect(inLane).toEqual(['new', 'reset', 'compact', 'model', 'think']);
   });

@@ -32,10 +32,10 @@ function aTown(store: Store, mode: QueueMode) {
   return createIntakeFixture(store, { config: { queue } });
 }
 
-describeEachDatabase('a comment and the forward after it', (open) => {
+describeEachDatabase('a comment and its forward', (open) => {
   const told = async (laneKey: string) => (await readLane(open(), laneKey)).told.map(({ text }) => text);
 
-  it.each(queueModes)('are one run in the mode %s', async (mode) => {
+  it.each(queueModes)('runs a comment and its forward together in mode %s', async (mode) => {
     const town = aTown(open(), mode);
     const ann = anAccount('alpha');
     const laneKey = town.laneOf(await town.send(ann, saying('What do you think?')));
@@ -49,18 +49,21 @@ describeEachDatabase('a comment and the forward after it', (open) => {
     expect(forwards[0]).toMatch(/^<<<untrusted \w+ forwarded from News>>>\nCheese prices doubled\n/);
   });
 
-  it.each(queueModes)('are one run in the mode %s when the run has read the comment', async (mode) => {
-    const town = aTown(open(), mode);
-    const ann = anAccount('alpha');
-    const laneKey = town.laneOf(await town.send(ann, saying('What do you think?')));
-    const run = await town.worker.claimRun(laneKey);
-    await town.send(ann, forward('Cheese prices doubled'));
-    const boundary = await open().write(takeSteers, { ...run, framing, delivery: 'all' });
-    expect(boundary.cancelReason).toBeUndefined();
-    expect(boundary.steers.map(({ parts }) => textOf(parts)).join()).toContain('Cheese prices doubled');
-  });
+  it.each(queueModes)(
+    'steers the forward into the run that has read its comment in mode %s',
+    async (mode) => {
+      const town = aTown(open(), mode);
+      const ann = anAccount('alpha');
+      const laneKey = town.laneOf(await town.send(ann, saying('What do you think?')));
+      const run = await town.worker.claimRun(laneKey);
+      await town.send(ann, forward('Cheese prices doubled'));
+      const boundary = await open().write(takeSteers, { ...run, framing, delivery: 'all' });
+      expect(boundary.cancelReason).toBeUndefined();
+      expect(boundary.steers.map(({ parts }) => textOf(parts)).join()).toContain('Cheese prices doubled');
+    },
+  );
 
-  it('share one decision of a group’s mention gate', async () => {
+  it('applies one decision of the group’s mention gate to a comment and its forward', async () => {
     const town = aTown(open(), 'collect');
     const ann = anAccount('alpha');
     const inGroup = { group: `${ann.peer}-g` };
@@ -70,7 +73,7 @@ describeEachDatabase('a comment and the forward after it', (open) => {
     expect(await town.send(bob, forward('Other news'), inGroup)).toMatchObject({ kind: 'ignored' });
   });
 
-  it('delay no message that nothing follows', async () => {
+  it('delays no message that nothing follows', async () => {
     const town = aTown(open(), 'steer');
     const ann = anAccount('alpha');
     const laneKey = town.laneOf(await town.send(ann, saying('hello')));
@@ -79,14 +82,14 @@ describeEachDatabase('a comment and the forward after it', (open) => {
     expect((await town.worker.claim(alone)).kind).toBe('run');
   });
 
-  it('leave a command in the comment a command', async () => {
+  it('carries out a command in the comment', async () => {
     const town = aTown(open(), 'followup');
     const ann = anAccount('alpha');
     expect(await town.send(ann, saying('/whoami'))).toMatchObject({ kind: 'command' });
     expect(await town.send(ann, forward('/new'))).toMatchObject({ kind: 'accepted' });
   });
 
-  it('are two runs when the forward comes later than an app would send it', async () => {
+  it('runs a forward separately if it comes later than an app would send it', async () => {
     const town = createIntakeFixture(open(), {
       config: {
         queue: {
@@ -106,11 +109,11 @@ describeEachDatabase('a comment and the forward after it', (open) => {
   });
 });
 
-describeEachDatabase('an album', (open) => {
+describeEachDatabase('an album with a text', (open) => {
   it.each([
-    ['and the text after it', [albumPart('first'), albumPart('second'), saying('compare them')]],
-    ['and the text before it', [saying('compare these'), albumPart('first'), albumPart('second')]],
-  ])('%s are one run', async (_, parts) => {
+    ['the text after it', [albumPart('first'), albumPart('second'), saying('compare them')]],
+    ['the text before it', [saying('compare these'), albumPart('first'), albumPart('second')]],
+  ])('runs an album together with %s', async (_, parts) => {
     const town = aTown(open(), 'followup');
     const ann = anAccount('alpha');
     let laneKey = '';

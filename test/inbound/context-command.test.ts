@@ -6,7 +6,7 @@ import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
 describeEachDatabase('/context', (open, { sql }) => {
-  it('counts the results of tools among the messages that are still read', async () => {
+  it('counts tool results among the messages that are still read', async () => {
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
     const ask = async () => {
@@ -38,7 +38,7 @@ describeEachDatabase('/context', (open, { sql }) => {
     expect(Number(all)).toBeGreaterThan(Number(some));
   });
 
-  it('and /status go by the model that the conversation has chosen, and by its last run', async () => {
+  it('describes in /context and /status the model chosen for the conversation and its last run', async () => {
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
     const ask = async (text: string) => {
@@ -68,7 +68,7 @@ describeEachDatabase('/context', (open, { sql }) => {
     expect((await ask('/status'))[0]).toBe('Agent main, model sonnet');
   });
 
-  it('/status tells a run that waits for something from one that works', async () => {
+  it('distinguishes in /status a paused run from a working one', async () => {
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
     const { laneKey, epoch, runId } = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));

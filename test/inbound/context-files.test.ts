@@ -78,7 +78,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     return { town, ann, bea, scene, send, call, pending, refs, fetched, left, remove };
   }
 
-  it('is fetched with the message that calls the agent, and shown as the earlier message’s', async () => {
+  it('fetches an overheard picture with the message that calls the agent, and shows it as the earlier one’s', async () => {
     const { town, bea, send, call, pending, fetched } = aGroup();
     expect(await send(showing('shown'), bea)).toEqual({
       kind: 'ignored',
@@ -95,7 +95,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     expect(intro && textOf([intro])).toContain(`came with an earlier message by Person ${bea.peer};`);
   });
 
-  it('comes once: neither with a second message nor beside itself in a quote', async () => {
+  it('shows an overheard picture once, and not again with a second message or in a quote', async () => {
     const { town, send, call, pending, refs, fetched, left } = aGroup();
     await send(showing('one', { fileId: 'f1' }));
     const quote = { text: '', attachments: [aPhoto('one-again', { fileId: 'f1' })] };
@@ -110,7 +110,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     expect(await left()).toEqual([]);
   });
 
-  it('comes from the message that a thread hangs on, too', async () => {
+  it('fetches the picture of the message on which a thread was started', async () => {
     const { send, call, pending } = aGroup();
     const quote = { text: '', author: 'Bea', attachments: [aPhoto('begin')] };
     await send(aMessage({ quote, provenance: 'quoted', described: ['[This thread …]'], startsNoRun: true }));
@@ -120,7 +120,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     ]);
   });
 
-  it('comes with the next call if the first one was taken back', async () => {
+  it('fetches an overheard picture with the next call if the first one was deleted', async () => {
     const { send, call, refs, remove } = aGroup();
     await send(showing('one'));
     const typo = calling();
@@ -129,7 +129,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     expect(await refs((await call()).inboxId)).toEqual(['one']);
   });
 
-  it('is one of the newest four, and the network keeps no file that stays a line', async () => {
+  it('fetches the newest four overheard pictures and releases all other files', async () => {
     const { town, send, call, pending, refs, fetched, left } = aGroup();
     for (let count = 1; count <= 6; count++) await send(showing(`p${count}`));
     await send(showing('film', { kind: 'video' }));
@@ -141,7 +141,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     expect(await left()).toEqual(['film', 'p1', 'p2', 'secret']);
   });
 
-  it('isn’t fetched once it was deleted, also while its call waits', async () => {
+  it('doesn’t fetch an overheard picture that was deleted, even while its call waits', async () => {
     const { town, ann, bea, send, call, refs, pending, fetched, left, remove } = aGroup();
     const [gone, deleted] = [showing('gone'), showing('deleted')];
     await send(gone, bea);
@@ -162,7 +162,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     expect(JSON.stringify(parts)).not.toContain('deleted');
   });
 
-  it('is removed from its network when it is forgotten unseen', async () => {
+  it('releases an overheard picture on its network when it is forgotten unseen', async () => {
     const { town, ann, scene, send, left } = aGroup();
     for (let count = 0; count <= 50; count++) await send(showing(`p${count}`));
     expect(await left()).toEqual(['p0']);

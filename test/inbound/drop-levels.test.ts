@@ -39,7 +39,7 @@ const expected = {
 
 describeEachDatabase('a full lane', (open, beside) => {
   it.each(levels.flatMap((level) => dropPolicies.map((drop) => ({ level, drop }))))(
-    'drops by “$drop” as its $level says',
+    'drops by “$drop” if the $level setting says so',
     async ({ level, drop }) => {
       const ann = anAccount('alpha');
       const town = createIntakeFixture(open(), { config: { queue: queueWith(level, drop, ann) } });
@@ -55,7 +55,7 @@ describeEachDatabase('a full lane', (open, beside) => {
     },
   );
 
-  it('keeps no more than 200 lines, and drops the message of the oldest', async () => {
+  it('keeps at most 200 summary lines, and drops the message of the oldest', async () => {
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open(), { config: { queue: queueWith('global', 'summarize', ann) } });
     const laneKey = town.laneOf(await town.send(ann, 'one'));

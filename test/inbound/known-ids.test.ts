@@ -13,8 +13,8 @@ import { type Account, anAccount, anEnvelope, createIntakeFixture } from './supp
 
 const noon = Date.UTC(2026, 0, 1, 12);
 
-describeEachDatabase('a reply that names only a message', (open) => {
-  it('calls the bot when that message is its own, and nobody else’s', async () => {
+describeEachDatabase('a reply that names only a message id', (open) => {
+  it('counts a reply that names only a message id as addressed if the message is the bot’s', async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const group = `-${crypto.randomUUID()}`;
@@ -34,31 +34,34 @@ describeEachDatabase('a reply that names only a message', (open) => {
   });
 });
 
-describeEachDatabase('a key that comes again', (open) => {
+describeEachDatabase('a repeated event key', (open) => {
   it.each([
-    ['as it was', { text: 'one', sentAt: noon }, 0],
-    ['edited meanwhile', { text: 'two', sentAt: noon }, 0],
-    ['with a date that could not be believed', { text: 'one', sentAt: noon + 1000 }, 0],
-    ['with another date and another text', { text: 'two', sentAt: noon + 1000 }, 1],
-  ])('%s is a duplicate, and is logged when it can hardly be the same', async (_, again, lines) => {
-    const warned: unknown[] = [];
-    const log: Log = { ...silentLog, warn: (fields, event) => void warned.push([event, fields]) };
-    const town = createIntakeFixture(open(), { log, access: { dmPolicy: 'disabled' } });
-    const ann = anAccount('alpha');
-    const eventKey = `message:${crypto.randomUUID()}`;
-    // This also applies to refused messages.
-    expect(await town.send(ann, 'one', { eventKey, sentAt: noon })).toMatchObject({ kind: 'refused' });
-    expect(await town.send(ann, again.text, { eventKey, sentAt: again.sentAt })).toEqual({
-      kind: 'duplicate',
-      of: { outcome: 'refused', reason: 'dm-disabled' },
-    });
-    expect(warned).toHaveLength(lines);
-    if (lines > 0) expect(warned).toEqual([['intake.id-reused', { account: 'alpha/bot', eventKey }]]);
-  });
+    ['with the same content', { text: 'one', sentAt: noon }, 0],
+    ['that was edited meanwhile', { text: 'two', sentAt: noon }, 0],
+    ['with an implausible date', { text: 'one', sentAt: noon + 1000 }, 0],
+    ['with another date and text', { text: 'two', sentAt: noon + 1000 }, 1],
+  ])(
+    'treats an event %s as a duplicate, and logs one that can hardly be the same',
+    async (_, again, lines) => {
+      const warned: unknown[] = [];
+      const log: Log = { ...silentLog, warn: (fields, event) => void warned.push([event, fields]) };
+      const town = createIntakeFixture(open(), { log, access: { dmPolicy: 'disabled' } });
+      const ann = anAccount('alpha');
+      const eventKey = `message:${crypto.randomUUID()}`;
+      // This also applies to refused messages.
+      expect(await town.send(ann, 'one', { eventKey, sentAt: noon })).toMatchObject({ kind: 'refused' });
+      expect(await town.send(ann, again.text, { eventKey, sentAt: again.sentAt })).toEqual({
+        kind: 'duplicate',
+        of: { outcome: 'refused', reason: 'dm-disabled' },
+      });
+      expect(warned).toHaveLength(lines);
+      if (lines > 0) expect(warned).toEqual([['intake.id-reused', { account: 'alpha/bot', eventKey }]]);
+    },
+  );
 });
 
-describeEachDatabase('what is decided about an event', (open) => {
-  it('is counted with its reason once it is stored, whichever way it came in', async () => {
+describeEachDatabase('the received meter', (open) => {
+  it('counts each stored decision with its reason, for fresh and repeated events', async () => {
     const counted: unknown[] = [];
     const meters: InboundDeps['meters'] = {
       received: (channel, acceptances) => counted.push([channel, acceptances]),
@@ -81,7 +84,7 @@ describeEachDatabase('what is decided about an event', (open) => {
 });
 
 describeEachDatabase('an event whose ids name no conversation', (open) => {
-  it('is kept as one that nobody can read, and holds up no other', async () => {
+  it('stores an event whose ids name no conversation as unreadable, and delays no other event', async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const scene = { mentionsBot: true, group: '' };
@@ -94,7 +97,7 @@ describeEachDatabase('an event whose ids name no conversation', (open) => {
 });
 
 describeEachDatabase('a message for a lane that can’t be claimed', (open, beside) => {
-  it('is taken in all the same', async () => {
+  it('accepts a message for a lane that can’t be claimed', async () => {
     const terms = { holder, leaseMs: 10_000, framing, maxAttempts: 3, models: demoOnly, class: 'main' };
     let isFree = false;
     const town = createIntakeFixture(open(), {

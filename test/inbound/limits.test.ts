@@ -4,8 +4,8 @@ import { createBoundedMap } from '../../src/inbound/bounded-map.ts';
 import { createRateLimit } from '../../src/inbound/rate-limit.ts';
 import { holds } from '../support/holds.ts';
 
-describe('rate limit', () => {
-  it('takes a burst, then one message per refill', () => {
+describe('the rate limit', () => {
+  it('allows a burst, then one message per refill', () => {
     const limit = createRateLimit({ perMinute: 60 });
     for (let n = 0; n < 60; n++) expect(limit.take('a', 0).kind).toBe('within');
     expect(limit.take('a', 0)).toEqual({ kind: 'exceeded', retryAfterMs: 1000, isFirst: true });
@@ -14,7 +14,7 @@ describe('rate limit', () => {
     expect(limit.take('a', 1000)).toMatchObject({ kind: 'exceeded', isFirst: false });
   });
 
-  it('says so once per flood, however long it lasts, and again after a pause', () => {
+  it('reports a flood once, however long it lasts, and again after a pause', () => {
     const limit = createRateLimit({ perMinute: 60 });
     const told = (from: number, to: number) => {
       let count = 0;
@@ -29,21 +29,21 @@ describe('rate limit', () => {
     expect(told(160_000, 220_000)).toBe(1);
   });
 
-  it('gives an event that is handed over again the verdict it got before', () => {
+  it('gives an event that is handed over again the same verdict', () => {
     const limit = createRateLimit({ perMinute: 1 });
     expect(limit.takeOnce('one', 'a', 0).kind).toBe('within');
     for (let n = 0; n < 5; n++) expect(limit.takeOnce('one', 'a', n).kind).toBe('within');
     expect(limit.takeOnce('two', 'a', 5).kind).toBe('exceeded');
   });
 
-  it('does not let one sender use up the limit of another', () => {
+  it("doesn't let one sender use up the limit of another", () => {
     const limit = createRateLimit({ perMinute: 1 });
     limit.take('flood', 0);
     expect(limit.take('flood', 1).kind).toBe('exceeded');
     expect(limit.take('other', 1).kind).toBe('within');
   });
 
-  it('never lets through more than the burst and its refill, whatever the arrivals', () => {
+  it('never allows more than the burst and its refill, whatever the arrivals', () => {
     const gaps = fc.array(fc.integer({ min: -500, max: 5_000 }), { maxLength: 300 });
     holds(
       fc.property(gaps, fc.integer({ min: 1, max: 30 }), (arrivals, perMinute) => {
@@ -63,8 +63,8 @@ describe('rate limit', () => {
   });
 });
 
-describe('bounded map', () => {
-  it('stays at its size under a flood and keeps what is used', () => {
+describe('the bounded map', () => {
+  it('keeps its size under a flood and keeps entries in use', () => {
     const map = createBoundedMap<number>(100);
     map.set('kept', 1);
     for (let n = 0; n < 100_000; n++) {

@@ -6,7 +6,7 @@ import { cutPower, everyCut } from '../support/power-cut.ts';
 import { anAccount, createIntakeFixture, refOf } from './support/intake-fixture.ts';
 
 describeEachDatabase('a link', (open, beside) => {
-  it('is made whole or not at all when the power goes', async () => {
+  it('stores a link completely or not at all across a power cut', async () => {
     for (const cut of everyCut(2)) {
       await beside.sql('delete from "linkGuesses"');
       const town = createIntakeFixture(open());
@@ -31,7 +31,7 @@ describeEachDatabase('a link', (open, beside) => {
     }
   });
 
-  it('that is made between the decision on a message and its storing is heeded', async () => {
+  it('applies a link that is made between the decision on a message and its storing', async () => {
     await beside.sql('delete from "linkGuesses"');
     const town = createIntakeFixture(open());
     const [owner, guest] = [anAccount('alpha'), anAccount('beta')];

@@ -14,7 +14,7 @@ import { type Account, anAccount, createIntakeFixture, labelOf, refOf } from './
 describeEachDatabase('linking accounts', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
-  it('makes one conversation of two, each answer on the route of its question', async () => {
+  it('joins two conversations, and answers each question on its own route', async () => {
     const town = createIntakeFixture(open());
     const [first, second, third] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
     const begun = town.laneOf(await town.send(first, 'I like red.'));
@@ -47,7 +47,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     ]);
   });
 
-  it('tells both conversations, and lists the accounts in each', async () => {
+  it('tells both conversations about the link, and lists the accounts in each', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     await town.link(asker, joiner);
@@ -58,7 +58,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect(list?.split('\n').slice(1).sort()).toEqual([refOf(asker), `${refOf(joiner)} (this one)`].sort());
   });
 
-  it('links accounts, whatever their rights, only after it has said whom, to the same account in the same place', async () => {
+  it('links accounts of any authority only after a confirmation by the same account in the same chat', async () => {
     for (const owner of ['asker', 'joiner', 'neither'] as const) {
       await beside.sql('delete from "linkGuesses"');
       const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
@@ -90,7 +90,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     }
   });
 
-  it('asks also when the code came with a link, and when an account is linked already', async () => {
+  it('asks for confirmation even if the code came with a link or an account is already linked', async () => {
     const [asker, joiner, third] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
     const town = createIntakeFixture(open(), { config: { owners: [refOf(third)] } });
     const code = await town.ask(asker);
@@ -102,7 +102,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect((await town.said(third)).at(-1)).toContain('/link confirm');
   });
 
-  it('loses nothing that waits or is to be delivered on either side', async () => {
+  it('loses nothing that waits or is to be delivered on either side of a link', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const askersLane = town.laneOf(await town.send(asker, 'asker: first'));
@@ -137,7 +137,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect(await openRows(open(), [askersLane, joinersLane])).toEqual([]);
   });
 
-  it('continues the threads of the conversation as well', async () => {
+  it('continues the threads of a linked conversation', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const thread = town.laneOf(await town.send(asker, 'hello', { thread: '9' }));
@@ -146,7 +146,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect(town.laneOf(await town.send(joiner, 'hello'))).toBe(thread.replace(':thread:9', ''));
   });
 
-  it('uses a code up, also when two processes take it at the same moment', async () => {
+  it('uses up a code, even if two processes redeem it at the same moment', async () => {
     const town = createIntakeFixture(open());
     const elsewhere = await beside.open();
     const other = createIntakeFixture(elsewhere, { holder: 'boot-2' });
@@ -172,7 +172,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     }
   });
 
-  it('takes no code that has expired, was replaced, was shown to a group, or is one’s own', async () => {
+  it('rejects a code that has expired, was replaced, was shown to a group, or is one’s own', async () => {
     const town = createIntakeFixture(open());
     const wrong = expect.stringContaining('That code isn’t valid');
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
@@ -197,7 +197,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect((await town.said(asker)).at(-1)).toContain('isn’t linked');
   });
 
-  it('keeps no code: not in its table, and nowhere once it is used', async () => {
+  it('stores no code in plain text, and none at all once it is used', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const code = await town.ask(asker);
@@ -208,7 +208,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect(JSON.stringify(await open().read(everyText, {}))).not.toContain(code);
   });
 
-  it('lets only those link who may write', async () => {
+  it('lets only people with access link', async () => {
     const owner = anAccount('alpha');
     const town = createIntakeFixture(open(), {
       config: { owners: [refOf(owner)] },
@@ -222,7 +222,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect((await town.said(owner)).at(-1)).toContain('isn’t linked');
   });
 
-  it('survives a redelivery: the same event links once and says it once', async () => {
+  it('links once and says so once when the same event is redelivered', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const code = await town.ask(asker);
@@ -234,7 +234,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     }
   });
 
-  it('refuses to make one person of two who are already linked elsewhere', async () => {
+  it('refuses to merge two identities that are already linked elsewhere', async () => {
     const town = createIntakeFixture(open());
     const [a, b, c, d] = [anAccount('alpha'), anAccount('beta'), anAccount('alpha'), anAccount('beta')];
     await town.link(a, b);
@@ -246,7 +246,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect((await town.said(b)).at(-1)).toContain('already');
   });
 
-  it('joins an identity of the configuration, which cannot be taken out of it in chat', async () => {
+  it("joins a configured identity, which can't be unlinked in chat", async () => {
     const [page, phone] = [anAccount('alpha'), anAccount('beta')];
     const town = createIntakeFixture(open(), {
       config: { identityLinks: { alice: [refOf(page), 'gamma:else'] } },
@@ -265,10 +265,10 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 });
 
-describeEachDatabase('taking an account out', (open, beside) => {
+describeEachDatabase('unlinking an account', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
-  it('gives the one who joined its own conversation back', async () => {
+  it('returns the joined account to its own conversation', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const own = town.laneOf(await town.send(joiner, 'before'));
@@ -278,7 +278,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
     expect(town.laneOf(await town.send(joiner, 'after'))).toBe(own);
   });
 
-  it('shuts out the one whose conversation the others go on in', async () => {
+  it('excludes an unlinked account from the conversation that the others keep', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const shared = town.laneOf(await town.send(asker, 'before'));
@@ -298,7 +298,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
     expect(town.laneOf(await town.send(third, 'hello'))).toBe(alone);
   });
 
-  it.each(['asks', 'is asked'] as const)('lets it be linked again: it %s', async (role) => {
+  it.each(['asks', 'is asked'] as const)('lets an unlinked account be linked again: it %s', async (role) => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     await town.link(asker, joiner);
@@ -314,7 +314,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
     expect(town.laneOf(await town.send(asker, 'what was said?'))).not.toBe(lane);
   });
 
-  it('lets it be linked with others, whose conversation goes on', async () => {
+  it('lets an unlinked account be linked with others, whose conversation continues', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner, one, other] = ['alpha', 'beta', 'gamma', 'alpha'].map(anAccount) as Four;
     await town.link(asker, joiner);
@@ -327,7 +327,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
     expect(town.laneOf(await town.send(joiner, 'all of us'))).toBe(lane);
   });
 
-  it('is open to linked accounts only', async () => {
+  it('lets only linked accounts unlink', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner, stranger] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
     await town.link(asker, joiner);
@@ -341,7 +341,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
 describeEachDatabase('guessing a link code', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
-  it('is looked at ten times a minute by all together, and then not even when right', async () => {
+  it('checks ten guesses a minute in total, and not even a right code after that', async () => {
     const town = createIntakeFixture(open());
     const asker = anAccount('alpha');
     const code = await town.ask(asker);
@@ -362,7 +362,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     await restarted.close();
   });
 
-  it('never hits, and costs no look at the codes after the first ten', { timeout: 600_000 }, async () => {
+  it('never succeeds by guessing, and checks no code after the first ten', { timeout: 600_000 }, async () => {
     const town = createIntakeFixture(open());
     const askers = Array.from({ length: 5 }, () => anAccount('alpha'));
     for (const asker of askers) await town.ask(asker);
@@ -384,7 +384,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     expect([...kinds.values()].reduce((sum, count) => sum + count)).toBe(guesses);
   });
 
-  it('ends for one account after five wrong codes, whatever it asks then', async () => {
+  it('blocks an account after five wrong codes, even for the right one', async () => {
     const town = createIntakeFixture(open());
     const [asker, guesser] = [anAccount('alpha'), anAccount('beta')];
     const code = await town.ask(asker);

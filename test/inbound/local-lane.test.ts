@@ -13,7 +13,7 @@ import { openStore } from '../support/open-store.ts';
 import { someTimelines } from '../support/some-timelines.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
-describe('the page', () => {
+describe('the page’s conversation', () => {
   const page = { channel: 'web', peer: 'owner', bot: 'web' };
   const route = {
     channel: channelId('web'),
@@ -53,7 +53,7 @@ describe('the page', () => {
     ['a binding of its account', [{ agent: agentId('cook'), account: 'web' }]],
     ['a binding of its person', [{ agent: agentId('maid'), peer: 'owner' }]],
     ['a binding of its conversation', [{ agent: agentId('groom'), conversation: 'owner' }]],
-  ])('shows its messages with their answers under %s', async (name, bindings) => {
+  ])('shows the page’s messages with their answers under %s', async (name, bindings) => {
     const { shown, answered } = aPage(bindings);
     await answered(name);
     expect(await shown()).toEqual([
@@ -63,7 +63,7 @@ describe('the page', () => {
   });
 
   it.each(['asks for the code', 'types the code'])(
-    'stays in its conversation when it is linked and %s',
+    'keeps the page in its conversation if it is linked and %s',
     async (role) => {
       const { town, shown, answered } = aPage();
       const phone = anAccount('alpha');

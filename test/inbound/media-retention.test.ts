@@ -22,7 +22,7 @@ import { silentLog } from '../support/silent-log.ts';
 
 const dayMs = 86_400_000;
 
-describeEachDatabase('the files of messages', (open, { sql }) => {
+describeEachDatabase('stored files', (open, { sql }) => {
   /** Returns a media folder, and messages with one file in it each, `days` old. */
   async function aFolder() {
     const dataDir = await mkdtemp(join(tmpdir(), 'parley-media-'));
@@ -69,7 +69,7 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
     return { dataDir, mediaDir, put, receive, take, answer, tidy, kept: () => readdir(mediaDir) };
   }
 
-  it('that may be looked at once are removed with the end of their turn, and not before', async () => {
+  it('removes view-once files at the end of their turn, and not before', async () => {
     const { receive, put, tidy, kept } = await aFolder();
     const once = await receive(0, { isViewOnce: true });
     const other = await receive(0);
@@ -84,7 +84,7 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
     expect(JSON.stringify(history)).not.toContain(once.name);
   });
 
-  it('are removed once they are old, unless something still needs them, by any number of processes', async () => {
+  it('removes old files that nothing needs any more, from any number of processes', async () => {
     const { receive, take, answer, put, tidy, kept } = await aFolder();
     const old = await answer(31);
     const young = await answer(29);
@@ -124,7 +124,7 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
     expect(await traced(young.id)).toContain('a file came with it (application/pdf, 5 bytes)');
   });
 
-  it('are removed when they were copied to be sent and are old, and only once they are sent', async () => {
+  it('removes old copies of sent files only once they are sent', async () => {
     const { take, put, tidy, kept } = await aFolder();
     const { run } = await take(29);
     const { laneKey, epoch, runId } = run;
@@ -153,7 +153,7 @@ describeEachDatabase('the files of messages', (open, { sql }) => {
     expect(await tidy()).toBe(1);
   });
 
-  it('are removed later when a crash came behind the mark, and never through a link', async () => {
+  it('removes a file later if a crash followed its mark, and never through a link', async () => {
     const { dataDir, mediaDir, answer, tidy, kept } = await aFolder();
     const { id, name } = await answer(31);
     const outside = join(dataDir, 'outside');

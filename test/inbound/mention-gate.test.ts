@@ -18,7 +18,7 @@ function aGate(changes: Partial<MentionGate> = {}): MentionGate {
 
 const store = openOwnStore();
 
-it('of a batch lets others work between two messages', async () => {
+it('yields between two messages of a batch', async () => {
   const turns = countTurns();
   const seen = new Set<number>();
   const find = () => {
@@ -35,21 +35,21 @@ it('of a batch lets others work between two messages', async () => {
   expect(seen.size).toBe(batch.length);
 });
 
-describe('mention gate', () => {
+describe('the mention gate', () => {
   it.each([
     ['a native mention', { mentionsBot: true }],
     ['a reply to the bot', { repliesToBot: true }],
     ['a configured pattern, in any case', { text: 'Hey PARLEY, what now?' }],
-  ])('lets through %s', (_, message) => {
+  ])('passes %s', (_, message) => {
     expect(passesMentionGate(aMessage(message), aGate())).toBe(true);
   });
 
-  it('holds back what does not call the agent', () => {
+  it("holds back messages that don't call the agent", () => {
     expect(passesMentionGate(aMessage({ text: 'the parleying went on' }), aGate())).toBe(false);
     expect(passesMentionGate(aMessage(), aGate({ patterns: [] }))).toBe(false);
   });
 
-  it('is not called by words that are not the sender’s own, but by their reply', () => {
+  it("ignores mentions in words that aren't the sender’s own, but not their reply", () => {
     const forwarded = { provenance: 'forwarded', text: 'Parley, come here' } as const;
     expect(passesMentionGate(aMessage({ ...forwarded, mentionsBot: true }), aGate())).toBe(false);
     expect(passesMentionGate(aMessage({ ...forwarded, repliesToBot: true }), aGate())).toBe(true);
@@ -61,7 +61,7 @@ describe('mention gate', () => {
     [true, 'always', true],
     [false, 'mention', false],
   ] as const)(
-    'with requireMention %s and /activation %s answers %s to anything',
+    'with requireMention %s and /activation %s decides %s for an ordinary message',
     (requireMention, activation, passes) => {
       expect(passesMentionGate(aMessage(), aGate({ requireMention, activation }))).toBe(passes);
     },
@@ -143,7 +143,7 @@ describe('mention gate', () => {
     ['', 'empty'],
     ['a*', 'matches the empty text'],
     ['(a{1,31}){1,31}b', 'too large'],
-  ])('refuses the pattern %j and says why', (source, reason) => {
+  ])('rejects the pattern %j and says why', (source, reason) => {
     expect(() => compilePattern(source)).toThrow(reason);
   });
 });

@@ -17,8 +17,8 @@ const left = { kind: 'membership', isMember: false } as const;
 const back = { kind: 'membership', isMember: true } as const;
 const aGroup = () => `-${crypto.randomUUID()}`;
 
-describeEachDatabase('a group with a new id', (open) => {
-  it('keeps its session, its place on the lists, and what was set in it', async () => {
+describeEachDatabase('a group that moved to a new id', (open) => {
+  it('keeps session, list entries and settings of a group that moved to a new id', async () => {
     const [old, grown, last] = [aGroup(), aGroup(), aGroup()];
     const ann = anAccount('alpha');
     const groups = { [`alpha:${old}`]: { allowFrom: [`alpha:${ann.peer}`] } };
@@ -50,7 +50,7 @@ describeEachDatabase('a group with a new id', (open) => {
     expect(town.laneOf(await town.send(ann, 'once more', { group: last, mentionsBot: true }))).toBe(laneKey);
   });
 
-  it('is answered when the lists name its new id, and keeps its session', async () => {
+  it('answers a moved group if the lists name its new id, and keeps its session', async () => {
     const [old, grown] = [aGroup(), aGroup()];
     const ann = anAccount('alpha');
     const listing = (group: string) => {
@@ -65,7 +65,7 @@ describeEachDatabase('a group with a new id', (open) => {
     expect((await listing(aGroup()).send(ann, 'and now?', { group: grown })).kind).toBe('refused');
   });
 
-  it('has the queue settings that are written for its first id or its present one', async () => {
+  it('applies the queue settings configured for a moved group’s first or present id', async () => {
     const [old, grown] = [aGroup(), aGroup()];
     const ann = anAccount('alpha');
     const settings = { mode: 'collect', debounceMs: 0, quietMs: 1000, cap: 20, drop: 'summarize' } as const;
@@ -80,7 +80,7 @@ describeEachDatabase('a group with a new id', (open) => {
     expect(await status()).toMatchObject({ cap: 9, quietMs: 5 });
   });
 
-  it('is sent what was owed to the old one, in order, also what was on its way', async () => {
+  it('sends the parts due to a moved group’s old id in order, even one that was being sent', async () => {
     const [old, grown, last] = [aGroup(), aGroup(), aGroup()];
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
@@ -111,7 +111,7 @@ describeEachDatabase('a group with a new id', (open) => {
   });
 
   it.each(['announce', 'wait'] as const)(
-    'hears there what its sub-agents found, in mode %s',
+    'sends sub-agents’ results to the group’s new id, in mode %s',
     async (mode) => {
       const [old, grown] = [aGroup(), aGroup()];
       const ann = anAccount('alpha');
@@ -134,7 +134,7 @@ describeEachDatabase('a group with a new id', (open) => {
     },
   );
 
-  it('leads in no circle, whatever a network claims', async () => {
+  it("doesn't loop, whatever moves a network reports", async () => {
     const [one, two, three] = [aGroup(), aGroup(), aGroup()];
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
@@ -152,8 +152,8 @@ describeEachDatabase('a group with a new id', (open) => {
   });
 });
 
-describeEachDatabase('a conversation that cannot be reached', (open) => {
-  it('ends what waits and what is owed there, and nothing of any other', async () => {
+describeEachDatabase('an unreachable conversation', (open) => {
+  it('ends the waiting messages and due parts of an unreachable conversation, and no others', async () => {
     const { town, ann, laneKey, run, other } = await aBusyTown(open());
     await town.send(ann, left);
     await town.worker.answer(run, 'too late');
@@ -163,7 +163,7 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
     expect(await outcomes(open(), other.laneKey)).toEqual(['answered null']);
   });
 
-  it('is found out by a send that is refused, too', async () => {
+  it('marks a conversation as unreachable after a refused send, too', async () => {
     const { town, ann, laneKey, run } = await aBusyTown(open());
     await town.worker.answer(run, 'hello', {
       parts: ['one', 'two'].map((text) => aPart(routeFor(run), text)),
@@ -177,8 +177,8 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
   it.each([
     ['a message', 'hello again'],
     ['a command', '/status'],
-    ['being let in again', back],
-  ] as const)('is written to again after %s', async (_name, event) => {
+    ['the bot is admitted again', back],
+  ] as const)('uses an unreachable conversation again after %s', async (_name, event) => {
     const { town, ann, laneKey, run } = await aBusyTown(open());
     await town.send(ann, left);
     await town.worker.answer(run, 'too late');
@@ -192,7 +192,7 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
     expect((await outcomes(open(), laneKey)).at(-1)).toBe('answered null');
   });
 
-  it('leaves the conversation that linked accounts share to the other account', async () => {
+  it('leaves a conversation shared by linked accounts to the other account if one is unreachable', async () => {
     const town = createIntakeFixture(open());
     const [one, two] = [anAccount('alpha'), anAccount('beta')];
     await town.link(one, two);

@@ -10,7 +10,7 @@ import { anAccessFixture, type Door } from '../threats/access-fixture.ts';
 const network = 'telegram';
 const pairing: Policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' };
 
-describe('an owner', () => {
+describe('the owner’s /pair command', () => {
   let door: Door;
   let count = 0;
   const dataDir = sharedFolder();
@@ -51,7 +51,7 @@ describe('an owner', () => {
       .flatMap(({ recent }) => JSON.parse(String(recent)));
   const codeIn = (text: string) => /code:? (\w{8})/.exec(text)?.[1] ?? 'none';
 
-  it('lets a stranger in by the code, sees them in the list and shuts them out again', async () => {
+  it('lets a stranger in by the code, lists them and revokes them again', async () => {
     const { acceptance, answer } = await say('stranger', 'Hello?');
     expect(acceptance).toEqual({ kind: 'refused', reason: 'dm-not-paired' });
     const code = codeIn(answer);
@@ -93,7 +93,7 @@ describe('an owner', () => {
     expect(left).toEqual([{ outcome: 'refused' }, { outcome: 'refused' }]);
   });
 
-  it('who was approved as one approves too, and loses that at once', async () => {
+  it('lets an approved owner approve, until they are revoked', async () => {
     const code = codeIn((await say('stranger', 'Hello?')).answer);
     await say('owner', '/pair revoke telegram:2');
     expect((await say('approved as owner', `/pair approve ${code}`)).acceptance?.kind).toBe('refused');
@@ -103,7 +103,7 @@ describe('an owner', () => {
     );
   });
 
-  it('confirms only what they were asked to confirm: themselves, in that conversation, once, and not by a name', async () => {
+  it('confirms a request only by the owner who was asked, in that conversation, once, and never by a name', async () => {
     const spoof = 'Ann” (telegram:1) “the owner';
     const asked = await say('stranger', 'Hello?', { name: spoof });
     const code = codeIn(asked.answer);
@@ -120,7 +120,7 @@ describe('an owner', () => {
     expect((await say('approved as owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
   });
 
-  it('is told what is wrong with a code, with whom nobody let in, and who is named elsewhere', async () => {
+  it('says what is wrong with a code, who has no access, and who is named in the configuration', async () => {
     expect((await say('owner', '/pair approve ABCDEFGH')).answer).toMatch(
       /^There’s no such pending request\./,
     );
@@ -137,7 +137,7 @@ describe('an owner', () => {
     expect((await say('owner', '/pair approve ABCDEFGH')).answer).toMatch(/^Too many codes/);
   });
 
-  it('approves nobody by opening a link, and nobody guesses by one', async () => {
+  it('approves nobody who opens a link, and gives no hint to guessers', async () => {
     const code = codeIn((await say('stranger', '/start ABCDEFGH')).answer);
     expect((await say('owner', `/start ${code}`)).answer).toBe(
       `telegram:6 “Name of stranger” is asking for access. To let them in, send: /pair approve ${code}`,
@@ -151,11 +151,11 @@ describe('an owner', () => {
 
   it.each<[string, SenderState, Said]>([
     ['a stranger', 'stranger', {}],
-    ['somebody who was let in', 'approved', {}],
-    ['somebody who is named', 'allowed in DMs', {}],
-    ['an administrator of a group', 'stranger', { chat: 'listed', isAdmin: true }],
+    ['an approved person', 'approved', {}],
+    ['a configured person', 'allowed in DMs', {}],
+    ['an admin of a group', 'stranger', { chat: 'listed', isAdmin: true }],
     ['the owner in a group', 'owner', { chat: 'listed', isAdmin: true }],
-  ])('alone approves: not %s', async (_name, sender, where) => {
+  ])('refuses an approval from %s', async (_name, sender, where) => {
     const code = codeIn((await say('stranger', 'Hello?', { id: '66' })).answer);
     const { acceptance } = await say(sender, `/pair approve ${code}`, where);
     expect(acceptance?.kind).toBe('refused');
@@ -164,7 +164,7 @@ describe('an owner', () => {
     expect((await say('stranger', 'Am I in?', { id: '66' })).acceptance?.kind).toBe('refused');
   });
 
-  it('alone is shown the session, and each is shown their id, their role and their commands', async () => {
+  it('shows the session to the owner only, and each person their id, role and commands', async () => {
     expect((await say('owner', '/whoami')).answer).toBe(
       `You are telegram:1, here as owner.\nAgent: main\nSession: main:${door.bot}:telegram:dm:1`,
     );

@@ -27,7 +27,7 @@ import { commandDeps } from './support/command-deps.ts';
 const holder = 'boot-1';
 const texts = ['one', '/status', 'two'];
 
-describe('a power cut while a batch is taken in', () => {
+describe('a power cut while a batch is accepted', () => {
   let dataDir = '';
   let store: Store | undefined;
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe('a power cut while a batch is taken in', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  it('never leaves the cursor ahead of the rows, and the redelivery stores each event once', async () => {
+  it('never leaves the cursor ahead of the rows, and stores each redelivered event once', async () => {
     if (!store) throw new Error('the store is not open');
     const cuts = everyCut(5);
     for (const [index, cut] of cuts.entries()) {

@@ -88,14 +88,14 @@ it('tells a stranger once by which id an owner can let them in', () => {
   expect(notice).toMatchObject({ text: expect.stringMatching(/net:2$/), onceKey: 'net:2:not-allowed' });
 });
 
-it('asks an owner in a group that is not answered whether to answer there', () => {
+it("asks an owner who mentions the bot in a group that isn't enabled whether to answer there", () => {
   const decision = decide({ sender: '1', kind: 'group', isMention: true }, allowlist);
   expect(decision).toMatchObject({ kind: 'ask-group', request: { route: { conversation: '-100' } } });
 });
 
 it.each([
-  ['an owner who does not speak to the bot', { sender: '1', isMention: false }],
+  ['an owner who doesn’t address the bot', { sender: '1', isMention: false }],
   ['anybody else', { sender: '2', isMention: true }],
-])('says nothing to %s in a group that is not answered', (_name, said) => {
+])("says nothing to %s in a group that isn't enabled", (_name, said) => {
   expect(noticeFor({ kind: 'group', ...said })).toBeUndefined();
 });

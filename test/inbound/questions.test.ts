@@ -76,7 +76,7 @@ const questions: StoreQuery<
 };
 
 describeEachDatabase('a question to the owner', (open, beside) => {
-  it('lets a stranger in by a press, answers what they wrote first, and says who decided', async () => {
+  it('lets a stranger in by a press, answers their first message, and says who decided', async () => {
     const town = await aTown(open());
     const eve = anAccount('beta');
     expect(await town.send(eve, 'Can you help me?', { eventKey: 'first' })).toMatchObject({
@@ -129,7 +129,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.said(eve)).at(-1)).toBe(told);
   });
 
-  it('is decided once although two presses come at once, by whichever owner and process', async () => {
+  it('decides a question once, even if two owners press at once in two processes', async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     const town = await aTown(open());
@@ -152,7 +152,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     }
   });
 
-  it('is not decided by anybody else, and a redelivered press is a duplicate', async () => {
+  it('lets nobody else decide a question, and treats a redelivered press as a duplicate', async () => {
     const town = await aTown(open());
     const [eve, ann] = [anAccount('alpha'), anAccount('alpha')];
     await town.send(eve, 'Hi');
@@ -178,7 +178,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.send(eve, 'Am I in?')).kind).toBe('refused');
   });
 
-  it('forgets the stranger’s message when nobody answers in time, and says so in its place', async () => {
+  it('forgets the stranger’s message when nobody answers in time, and says so', async () => {
     const town = await aTown(open());
     const eve = anAccount('alpha');
     await town.send(eve, 'A secret');
@@ -228,7 +228,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
   });
 
   it.runIf(beside.dialect === 'postgres')(
-    'ends expired questions one by one: none waits for the rows of one network with those of another',
+    'expires questions one by one, so that a locked account delays only its own',
     async () => {
       const town = await aTown(open());
       const [older, newer] = [anAccount('alpha'), anAccount('beta')];
@@ -249,7 +249,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     },
   );
 
-  it('keeps the files of the one message that is answered once its sender is in', async () => {
+  it('keeps only the files of the message that is answered once its sender is let in', async () => {
     const town = await aTown(open());
     const eve = anAccount('alpha');
     const shows = (text: string) =>
@@ -300,7 +300,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect(asked).toHaveLength(2);
   });
 
-  it('is answered by its id where there is no button, and a pairing also by the person', async () => {
+  it('accepts an answer by its id without a button, and a pairing also by the person', async () => {
     const town = await aTown(open());
     const [eve, ann] = [anAccount('alpha'), anAccount('alpha')];
     await town.send(eve, 'Hi');
@@ -315,7 +315,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.send(ann, 'Am I in?')).kind).toBe('accepted');
   });
 
-  it('reaches an owner who has sent nothing but a command, and again where they wrote last', async () => {
+  it('asks an owner who has only sent a command, and later in the chat where they wrote last', async () => {
     const [owner, eve, ann] = [anAccount('alpha'), anAccount('beta'), anAccount('beta')];
     const town = createIntakeFixture(open(), {
       config: { owners: [refOf(owner)] },
@@ -340,7 +340,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect(said.slice(1)).toEqual(Array(2).fill('I’m still waiting for my owner to let you in.'));
   });
 
-  it('has the bot answer in a group by the owner’s press, until /activation off, also under the group’s new id', async () => {
+  it('lets the owner’s press enable a group until /activation off, even under the group’s new id', async () => {
     const town = await aTown(open());
     const [{ owner }, ann] = [town, anAccount('alpha')];
     const group = `-${ann.peer}`;
@@ -373,7 +373,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.send(ann, 'Hello bot', there)).kind).toBe('accepted');
   });
 
-  it('answers the mention that it was asked about, as it reads by then, once the group is admitted', async () => {
+  it('answers the mention that led to the question, in its present wording, once the group is enabled', async () => {
     const town = await aTown(open());
     const asked = async (change?: (group: string, messageId: MessageId) => Promise<unknown>) => {
       const group = `-${anAccount('alpha').peer}`;
@@ -400,7 +400,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect(deleted).toEqual([]);
   });
 
-  it('says what lets a group in where /activation off cannot take it out', async () => {
+  it("says which setting lets a group in that /activation off can't disable", async () => {
     const [owner, group] = [anAccount('alpha'), `-${anAccount('alpha').peer}`];
     const off = async (access: NonNullable<IntakeFixtureSettings['access']>) => {
       const town = createIntakeFixture(open(), { config: { owners: [refOf(owner)] }, access });
@@ -413,7 +413,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     );
   });
 
-  it('is asked when the owner adds the bot to a group, and of nobody else', async () => {
+  it('asks when the owner adds the bot to a group, but not when somebody else does', async () => {
     const town = await aTown(open());
     const ann = anAccount('alpha');
     const group = `-${ann.peer}`;

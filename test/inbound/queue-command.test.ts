@@ -30,8 +30,8 @@ const levels = ({ of = {}, channel = {}, conversation = {} }: Levels, { channel:
 type Names = Partial<QueueSettings>;
 type Levels = { readonly of?: Names; readonly channel?: Names; readonly conversation?: Names };
 
-describeEachDatabase('the settings of a lane', (open) => {
-  it('are each that of the first level that names it, and say so', async () => {
+describeEachDatabase('the queue settings of a lane', (open) => {
+  it('takes each setting from the first level that names it, and says which', async () => {
     const ann = anAccount('alpha');
     const queue = levels({ channel: { cap: 7, quietMs: 5 }, conversation: { cap: 9 } }, ann);
     const town = createIntakeFixture(open(), { config: { queue } });
@@ -59,7 +59,7 @@ describeEachDatabase('the settings of a lane', (open) => {
     );
   });
 
-  it('that /queue has not named follow the configuration, those that it has named stay', async () => {
+  it('follows the configuration except for what /queue has set', async () => {
     const ann = anAccount('alpha');
     const before = createIntakeFixture(open(), {
       config: { queue: levels({ conversation: { cap: 7, quietMs: 5 } }, ann) },
@@ -76,7 +76,7 @@ describeEachDatabase('the settings of a lane', (open) => {
     await after.worker.answer(await after.worker.claimRun(laneKey), 'ok');
   });
 
-  it('follow the configuration in everything that /queue has not named, from the next message on', async () => {
+  it('follows the configuration from the next message on in every sequence of changes', async () => {
     const names: fc.Arbitrary<Names> = fc.record(
       {
         mode: fc.constantFrom(...queueModes),
@@ -121,7 +121,7 @@ describeEachDatabase('the settings of a lane', (open) => {
 });
 
 describeEachDatabase('/queue in a direct conversation', (open) => {
-  it('lists what waits, and cancels, promotes and edits by the number shown, past the lane', async () => {
+  it('lists waiting messages, and cancels, promotes and edits them by number at once', async () => {
     const { town, ann, ask, laneKey } = await aConversation(open());
     for (const text of ['buy milk', 'buy bread', 'call mum']) await town.send(ann, text);
     const list = (await ask('/queue list')).split('\n');
@@ -164,7 +164,7 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
     ]);
   });
 
-  it('lets a /new that waits be cancelled, and nothing be promoted across it', async () => {
+  it('lets a waiting /new be cancelled, and nothing be promoted past it', async () => {
     const { town, ann, ask, laneKey } = await aConversation(open());
     await town.send(ann, 'before');
     await town.send(ann, '/new');
@@ -181,7 +181,7 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
     await town.worker.answer(next, 'ok');
   });
 
-  it('shows and changes in a lane that several people share only one’s own, an owner’s hand excepted', async () => {
+  it('shows and changes only one’s own messages in a shared lane, except for an owner', async () => {
     const boss = anAccount('alpha');
     const { town, ann, laneKey } = await aConversation(open(), { dmScope: 'main', owners: [refOf(boss)] });
     const bob = anAccount('beta');
@@ -217,7 +217,7 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
 });
 
 describeEachDatabase('/queue in a group', (open) => {
-  it('lets members see what waits and change their own, administrators and owners any', async () => {
+  it('lets members of a group list all messages and change their own, admins and owners any', async () => {
     const { town, ann, bob, ask, laneKey } = await aGroup(open());
     const [a = 0, b = 0] = await numbersOf(open(), laneKey);
     expect(await ask(bob, '/queue list')).toContain('“from ann”');

@@ -7,7 +7,7 @@ import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
 describeEachDatabase('a run of a message that has waited', (open) => {
-  it('marks each message that others came after in the mode followup, and no message alone', async () => {
+  it('marks messages as late that others followed in followup mode, but not a single message', async () => {
     const { town, ann, laneKey } = await aTown(open(), 'followup');
     const first = await town.worker.claimRun(laneKey);
     await town.send(ann, 'two');
@@ -23,7 +23,7 @@ describeEachDatabase('a run of a message that has waited', (open) => {
     expect(isBehind(await town.worker.claimRun(laneKey))).toBe(false);
   });
 
-  it.each(['steer', 'collect', 'interrupt'] as const)('marks nothing in the mode %s', async (mode) => {
+  it.each(['steer', 'collect', 'interrupt'] as const)('marks no message as late in mode %s', async (mode) => {
     const { town, ann, laneKey } = await aTown(open(), mode);
     const first = await town.worker.claimRun(laneKey);
     await town.send(ann, 'two');

@@ -32,15 +32,15 @@ const times = (count: number, scene: (index: number) => Partial<Scene>) =>
 describe('a flood', () => {
   it.each([
     ['a day apart', (index: number) => now - index * 24 * hour],
-    ['ever later', (index: number) => now + index * hour],
-    ['to and fro', (index: number) => (index % 2) * now],
+    ['later and later', (index: number) => now + index * hour],
+    ['back and forth', (index: number) => (index % 2) * now],
     ['never', () => Number.NaN],
-    ['before all time', () => -8.64e15],
-  ])('is limited although its messages say that they were sent %s', async (_, sentAt) => {
+    ['before the calendar begins', () => -8.64e15],
+  ])('limits a flood even if its messages claim that they were sent %s', async (_, sentAt) => {
     expect(await takenOf(times(40, (index) => ({ sentAt: sentAt(index) })))).toBe(perSenderPerMinute);
   });
 
-  it('of what people say among themselves in a group is limited without a word, and by a count of its own', async () => {
+  it('limits talk among people in a group silently, and counts it separately', async () => {
     const town = createIntakeFixture(store(), { clock, config: { rateLimit: { perSenderPerMinute: 2 } } });
     const ann = anAccount('alpha');
     const group = `-${ann.peer}`;
@@ -60,7 +60,7 @@ describe('a flood', () => {
     ]);
   });
 
-  it('is limited whatever a server says of its receipt', async () => {
+  it('limits a flood whatever the server says about its receipt', async () => {
     const odd = [-1, 0, Number.NaN, 1e300, now + hour, undefined];
     const scenes = times(40, (index) => ({ receivedAt: odd[index % odd.length] }));
     // Anything older than a day counts as a day old, which has a count of its own.
@@ -68,7 +68,7 @@ describe('a flood', () => {
   });
 });
 
-it('takes in what piled up while Parley was away, conversation after conversation', async () => {
+it('accepts the backlog from while Parley was away, conversation by conversation', async () => {
   const began = now - 5 * hour;
   const spread = (index: number) => began + index * 60_000;
   const inGroup = (group: string) =>
@@ -78,14 +78,14 @@ it('takes in what piled up while Parley was away, conversation after conversatio
   expect(await takenOf([{}, ...inGroup('-1'), ...inGroup('-2')], account)).toBe(61);
 });
 
-it('counts forward only', () => {
+it('counts only forward time', () => {
   const limit = createRateLimit({ perMinute: 10 });
   const verdicts = times(100, () => ({})).map((_, index) => limit.take('a', (index % 2) * hour).kind);
   expect(verdicts.filter((kind) => kind === 'within').length).toBeLessThanOrEqual(20);
 });
 
 it.each([0, -1, Number.NaN, 8.64e15, 1e300, now + 24 * hour])(
-  'shows a message whose sender says %s as sent now',
+  'shows a message dated %s by its sender as sent now',
   async (sentAt) => {
     const account = anAccount('alpha');
     const town = createIntakeFixture(store(), { clock });
@@ -98,7 +98,7 @@ it.each([0, -1, Number.NaN, 8.64e15, 1e300, now + 24 * hour])(
   },
 );
 
-it('believes a clock that is a little ahead, and the age of what waited', () => {
+it('accepts a clock that is slightly ahead, and the age of a backlog', () => {
   const envelope = anEnvelope(anAccount('alpha'), 'hi', { sentAt: now + 5000, receivedAt: now - 23 * hour });
   expect(withSaneTimes(envelope, now)).toMatchObject({ sentAt: now + 5000, receivedAt: now - 23 * hour });
 });

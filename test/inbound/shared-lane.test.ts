@@ -25,10 +25,10 @@ const queueWith = (mode: QueueMode, debounceMs = 0) => {
   return { dm: settings, group: settings, channels: {}, conversations: {} };
 };
 
-describeEachDatabase('what linked accounts may do', (open, beside) => {
+describeEachDatabase('the authority of linked accounts', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
-  it('is what the least trusted of them may, from the link until it ends', async () => {
+  it('gives linked accounts the authority of the least trusted one while the link lasts', async () => {
     const [owner, guest] = [anAccount('alpha'), anAccount('beta')];
     const town = createIntakeFixture(open(), { config: { owners: [refOf(owner)] } });
     const authorityOf = async (from: Account) => {
@@ -50,7 +50,7 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
     expect([await authorityOf(owner), await authorityOf(guest)]).toEqual(['owner', 'guest']);
   });
 
-  it('is what they may alone where they have the same rights', async () => {
+  it('keeps the authority of linked accounts if all have the same', async () => {
     const [one, two] = [anAccount('alpha'), anAccount('beta')];
     const town = createIntakeFixture(open(), { config: { owners: [refOf(one), refOf(two)] } });
     await town.link(one, two);
@@ -59,7 +59,7 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
     expect(run.authority).toBe('owner');
   });
 
-  it('never joins the run of another account that the configuration links', async () => {
+  it("doesn't let a message join the run of another configured account", async () => {
     const [owner, guest] = [anAccount('alpha'), anAccount('beta')];
     const identityLinks = { alice: [refOf(owner), refOf(guest)] };
     const town = createIntakeFixture(open(), { config: { owners: [refOf(owner)], identityLinks } });
@@ -73,10 +73,10 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
   });
 });
 
-describeEachDatabase('/stop of somebody with linked accounts', (open, beside) => {
+describeEachDatabase('/stop with linked accounts', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
-  it('stops what runs and cancels what waits from each of them', async () => {
+  it('stops the run and cancels the waiting messages of all linked accounts', async () => {
     const town = createIntakeFixture(open(), { config: { queue: queueWith('followup') } });
     const [one, two] = [anAccount('alpha'), anAccount('beta')];
     await town.link(one, two);
@@ -94,7 +94,7 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
     );
   });
 
-  it('reaches what still runs in the lane that the account wrote in before the link', async () => {
+  it('stops a run in the lane that the account used before the link', async () => {
     const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const run = await town.worker.claimRun(town.laneOf(await town.send(joiner, 'begin')));
@@ -105,7 +105,7 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
     expect(boundary.cancelReason).toBe('stop');
   });
 
-  it('leaves alone what somebody of the same id on another network has waiting', async () => {
+  it("doesn't cancel messages of a person with the same id on another network", async () => {
     const config = { dmScope: 'main', queue: queueWith('followup') } as const;
     const town = createIntakeFixture(open(), { config });
     const one = anAccount('alpha');
@@ -131,11 +131,11 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-describeEachDatabase('a lane that several accounts write in', (open, beside) => {
+describeEachDatabase('a lane shared by several accounts', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
   it.each<DmScope>(['per-account-channel-peer', 'per-channel-peer', 'per-peer', 'main'])(
-    'mixes neither routes nor rights under %s, and keeps apart whom it says',
+    'mixes neither routes nor authorities under %s, and separates people as configured',
     async (dmScope) => {
       await holds(
         fc.asyncProperty(

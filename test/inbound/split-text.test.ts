@@ -5,7 +5,7 @@ import { emptyMessage } from '../../src/inbound/stored-content.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, anEnvelope, createIntakeFixture, refOf } from './support/intake-fixture.ts';
 
-describeEachDatabase('the rest of a text that a client has split', (open) => {
+describeEachDatabase('the rest of a text split by a client', (open) => {
   const owner = anAccount('alpha');
   const long: InboundEvent = {
     ...emptyMessage,
@@ -15,7 +15,7 @@ describeEachDatabase('the rest of a text that a client has split', (open) => {
   };
   const town = () => createIntakeFixture(open(), { config: { owners: [refOf(owner)] } });
 
-  it('is no command, in the same batch or the next, whatever it begins with', async () => {
+  it('never takes the rest of a split text for a command, in the same batch or the next', async () => {
     const { send, accept } = town();
     const [first, rest] = [anEnvelope(owner, long), anEnvelope(owner, '/whoami')];
     expect(await accept(owner, [first, rest])).toEqual([
@@ -26,7 +26,7 @@ describeEachDatabase('the rest of a text that a client has split', (open) => {
     expect((await send(owner, '/whoami')).kind).toBe('accepted');
   });
 
-  it('is what comes at once: a command is one again behind it, and for others all the time', async () => {
+  it('carries out a command that comes later, or from another sender, than the rest of a split text', async () => {
     const { send } = town();
     const sentAt = Date.now() - 60_000;
     await send(owner, { ...long, messageId: messageId('third') }, { sentAt });

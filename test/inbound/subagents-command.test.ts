@@ -47,7 +47,7 @@ describeEachDatabase('/subagents', (open, beside) => {
     expect(await ask(ann, '/subagents')).toContain('queued');
   });
 
-  it('stops one, which ends it as stopped', async () => {
+  it('stops a sub-agent, which ends as stopped', async () => {
     const { ann, id, ask, child } = await aScene();
     const short = id.slice(0, 5);
     expect(await ask(ann, `/subagents stop ${short}`)).toBe(`I’m stopping “research” (${short}).`);
@@ -56,14 +56,14 @@ describeEachDatabase('/subagents', (open, beside) => {
     expect(await ask(ann, `/subagents steer ${short} faster`)).toContain('has already ended');
   });
 
-  it('steers one with a message that waits in its lane', async () => {
+  it('steers a sub-agent with a message that waits in its lane', async () => {
     const { ann, id, ask, childLane } = await aScene();
     expect(await ask(ann, `/subagents steer ${id} Only this year`)).toContain('I’ve passed that on');
     const items = await open().read(readWaitingItems, { laneKey: childLane });
     expect(items.map(({ excerpt }) => excerpt)).toEqual(['look it up', 'Only this year']);
   });
 
-  it('in a group lets only its starter, an admin or the owner direct one', async () => {
+  it('lets only the starter, an admin or the owner direct a sub-agent in a group', async () => {
     const group = unique('g');
     const { ann, bob, id, ask, child } = await aScene({ group });
     const short = id.slice(0, 5);
@@ -78,7 +78,7 @@ describeEachDatabase('/subagents', (open, beside) => {
     expect(await ask(ann, `/subagents stop ${short}`)).toContain('I’m stopping');
   });
 
-  it('shows a person with linked accounts those of the lane before the link, whose ends are told there', async () => {
+  it('shows a linked person the sub-agents of their earlier lane, which report there', async () => {
     const { town, ann, id, ask, laneKey, run, childLane } = await aScene();
     const short = id.slice(0, 5);
     const other = anAccount('beta');
@@ -96,7 +96,7 @@ describeEachDatabase('/subagents', (open, beside) => {
   });
 
   it.runIf(beside.dialect === 'postgres')(
-    'stops one of that lane with both locked in their order',
+    'locks both lanes in order to stop a sub-agent of the earlier lane',
     async () => {
       const { town, ann, id, ask, laneKey } = await aScene();
       await town.link(anAccount('beta'), ann);
@@ -110,7 +110,7 @@ describeEachDatabase('/subagents', (open, beside) => {
     },
   );
 
-  it('refuses a message whose sender has lesser rights than the sub-agent, and lends none', async () => {
+  it('refuses to steer a sub-agent of higher authority, and lends it none', async () => {
     const group = unique('g');
     const owned = await aScene({ group, byOwner: true });
     expect(await owned.ask(owned.bob, `/subagents steer ${owned.id} go on`, true)).toContain(

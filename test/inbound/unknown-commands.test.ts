@@ -5,7 +5,7 @@ import { json } from '../../src/store/base/json.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
-describeEachDatabase('commands that do nothing', (open) => {
+describeEachDatabase('invalid commands', (open) => {
   it.each([
     ['/nwe', 'Unknown command /nwe. Did you mean /new?'],
     ['/frobnicate it', 'Unknown command /frobnicate. /help shows the ones I know.'],
@@ -15,19 +15,19 @@ describeEachDatabase('commands that do nothing', (open) => {
       '/activation is for groups: it sets whether I answer every message there, or only when I’m mentioned. Here I always answer.',
     ],
     ['/pair list', 'Only my owner may use /pair, in a direct chat with me.'],
-  ])('answer %j in a direct chat, and the model never reads it', async (text, answer) => {
+  ])('answers %j in a direct chat without the model', async (text, answer) => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     expect((await town.send(ann, text)).kind).toMatch(/^(command|refused)$/);
     expect(await town.said(ann)).toEqual([answer]);
   });
 
-  it('leave a path to the model', async () => {
+  it('leaves a path to the model', async () => {
     const town = createIntakeFixture(open());
     expect((await town.send(anAccount('alpha'), '/etc/hosts is wrong')).kind).toBe('accepted');
   });
 
-  it('leave an unknown command in a group to another bot, unless the message calls this one', async () => {
+  it('leaves an unknown command in a group to another bot unless this one is addressed', async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const group = `${ann.peer}-group`;
@@ -42,7 +42,7 @@ describeEachDatabase('commands that do nothing', (open) => {
     ]);
   });
 
-  it('are those to the old name of a bot that was renamed; those to its new one are carried out', async () => {
+  it('follows the bot’s name when it changes', async () => {
     let botName = 'old_bot';
     const town = createIntakeFixture(open(), { botName: () => botName });
     const ann = anAccount('alpha');
@@ -59,7 +59,7 @@ describeEachDatabase('commands that do nothing', (open) => {
     ]);
   });
 
-  it('tell who may use a command that is not the sender’s to use', async () => {
+  it('says who may use a command that the sender may not use', async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const group = `${ann.peer}-group`;
@@ -70,7 +70,7 @@ describeEachDatabase('commands that do nothing', (open) => {
   });
 });
 
-describeEachDatabase('a command that a direct chat shows again', (open) => {
+describeEachDatabase('a command shown again in a direct chat', (open) => {
   it.each([
     ['/status', '/status'],
     ['/queue  collect\ndebounce:2s', '/queue  collect\ndebounce:2s'],
@@ -81,7 +81,7 @@ describeEachDatabase('a command that a direct chat shows again', (open) => {
     ['/start link_ABCD2345', '/start'],
     ['/start ABCD2345', '/start'],
     ['/piar approve ABCD2345', '/piar'],
-  ])('is stored with its answer, %j as %j, and never with a code', async (text, stored) => {
+  ])('stores a command with its answer, %j as %j, and never with a code', async (text, stored) => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     await town.send(ann, text);
@@ -89,7 +89,7 @@ describeEachDatabase('a command that a direct chat shows again', (open) => {
     expect(asked).toMatchObject({ name: `Person ${ann.peer}`, text: stored });
   });
 
-  it('is not stored with its answer in a group', async () => {
+  it("doesn't store a command with its answer in a group", async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const group = `${ann.peer}-group`;
