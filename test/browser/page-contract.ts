@@ -66,19 +66,19 @@ export function pageContract(name: string, script: PageScript, startTarget: () =
     };
     const answers = () => page.locator('article.agent:not(.preview)');
 
-    it('shows who is not signed in only where the link is', async () => {
+    it('shows a client that is not signed in only where to find the link', async () => {
       await page.goto(target.url);
       await page.getByText('sign-in link').waitFor();
       expect(await page.locator('#composer').count()).toBe(0);
     });
 
-    it('signs in by a link that leaves nothing secret in the address', async () => {
+    it('signs in by a link that leaves no secret in the address', async () => {
       await signIn();
       expect(page.url()).toBe(`${target.url}/`);
       expect(await page.evaluate('document.cookie')).toBe('');
     });
 
-    it('shows a message, its state and its answer, and shows them again after a reload', async () => {
+    it('shows a message, its state and its answer, even after a reload', async () => {
       await signIn();
       const before = await answers().count();
       await say(script.greeting.text);
@@ -92,7 +92,7 @@ export function pageContract(name: string, script: PageScript, startTarget: () =
       expect(await page.locator('article:not(.preview)').allInnerTexts()).toEqual(shown);
     });
 
-    it('streams the answer, and takes in what is said while it works', async () => {
+    it('streams the answer and accepts a steer meanwhile', async () => {
       await signIn();
       await say(script.longTask.text);
       const preview = page.locator('article.preview');
@@ -102,7 +102,7 @@ export function pageContract(name: string, script: PageScript, startTarget: () =
       await answers().filter({ hasText: script.steer.answer }).last().waitFor();
     });
 
-    it('stops a run by its button', async () => {
+    it('stops a run with its button', async () => {
       await signIn();
       await say(script.longTask.text);
       await page.locator('article.preview').filter({ hasText: script.longTask.preview }).waitFor();

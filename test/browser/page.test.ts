@@ -46,7 +46,7 @@ describe('the page', () => {
     return page;
   };
 
-  it('is accessible before and after the sign-in, and says how to sign in and to set it up', async () => {
+  it('passes accessibility checks before and after the sign-in, and explains both steps', async () => {
     const page = await browser.newPage();
     await page.goto(gateway.url);
     await page.getByText('./bin/parley.mjs signin').waitFor();
@@ -57,7 +57,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('keeps a message that Parley could not store, and sends it once it can', async () => {
+  it('keeps a message that Parley could not store and sends it later', async () => {
     const page = await browser.newPage();
     await page.goto(gateway.signInLink());
     await page.locator('.dot.open').first().waitFor();
@@ -75,7 +75,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('says that it is down and comes back by itself with everything said meanwhile', async () => {
+  it('shows that the connection is lost and recovers with everything said meanwhile', async () => {
     const page = await browser.newPage();
     await page.goto(gateway.signInLink());
     await page.locator('.dot.open').first().waitFor();
@@ -85,7 +85,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('lists conversations by their titles, else their keys, with what they have cost', async () => {
+  it('lists conversations by title or key, with their cost', async () => {
     const page = await browser.newPage();
     const session = {
       ...{
@@ -117,7 +117,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('shows what the owner has to know until it is dismissed, and reads it out', async () => {
+  it('shows alerts until they are dismissed and announces them to screen readers', async () => {
     const notice = {
       kind: 'channel-down',
       count: 1,
@@ -143,7 +143,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('asks the owner with buttons, above the conversation and in it, until a question is decided', async () => {
+  it('asks the owner with buttons, in the alerts and the conversation, until a question is decided', async () => {
     const choices = [{ verdict: 'approve', label: 'Approve' }] as const;
     gateway.questions = [{ id: 'q1', text: 'Eve is asking to write to me.', since: 1, choices }];
     const page = await browser.newPage();
@@ -184,7 +184,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('shows the lanes a page at a time, and asks for them no more once they are closed', async () => {
+  it('shows lanes a page at a time and stops polling once they are closed', async () => {
     const page = await openPage();
     const lane = { ...hostileLanes[0], state: 'idle', waiting: [], waitingCount: 0 };
     await page.route('**/api/lanes?*', (route) => {
@@ -212,7 +212,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('executes none of the strings that try to be markup', async () => {
+  it('executes no text that looks like markup', async () => {
     const page = await browser.newPage();
     const attacks: string[] = [];
     await page.exposeFunction('pwned', () => attacks.push('pwned'));
@@ -279,7 +279,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('shows lists and tables as such, folds the steps of an answer, and copies', async () => {
+  it('shows lists and tables, folds the steps of an answer, and copies code', async () => {
     const page = await openPage();
     const { text, spans } = formatMarkdown(
       'Do:\n\n- one\n  1. two\n- three\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nls\n```',
@@ -316,7 +316,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('attaches a text that is too long for a message as a file, and cuts nothing of it', async () => {
+  it('attaches text that is too long for a message as a file without cutting it', async () => {
     const page = await openPage();
     const paste = (letters: number) =>
       page.evaluate(`(() => {
@@ -337,7 +337,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('offers commands as they are typed, and Escape closes the menu before anything else', async () => {
+  it('offers commands as they are typed, and Escape closes the menu first', async () => {
     const page = await openPage();
     const menu = page.getByRole('listbox', { name: 'Commands' });
     await page.locator('#composer').pressSequentially('/s');
@@ -357,7 +357,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('opens what became of a message, and Escape closes each panel', async () => {
+  it('shows what happened to a message, and Escape closes each panel', async () => {
     const page = await openPage();
     await page.fill('#composer', 'what of this?');
     await page.keyboard.press('Enter');
@@ -378,7 +378,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('says that it could not sign out, and keeps what is unsent', async () => {
+  it('says that it could not sign out and keeps unsent messages', async () => {
     const page = await openPage();
     gateway.session.isAway = true;
     await page.fill('#composer', 'unsent');
@@ -397,7 +397,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('sends files that arrived before their message, within the limit', async () => {
+  it('sends uploaded files with their message, within the limit', async () => {
     const page = await openPage();
     const choose = page.getByLabel('Add files').last();
     await choose.setInputFiles([
@@ -455,7 +455,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('shows a command and a quoted message, and sends a refused message once more, once', async () => {
+  it('shows a command and a quoted message, and retries a refused message once', async () => {
     const page = await openPage();
     const you = { author: { kind: 'person', name: 'you' } } as const;
     const [asked, refused] = [randomUUID(), randomUUID()];
@@ -481,7 +481,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('sends again or drops what may not have arrived, in its notice', async () => {
+  it('resends or drops messages that may not have arrived, in their alert', async () => {
     const notice = { kind: 'delivery-unknown', count: 2, since: 1_790_000_000_000, lastAt: 1 } as const;
     gateway.notices = [{ ...notice, id: 'n', text: '2 messages may not have arrived.' }];
     const part = {
@@ -508,7 +508,7 @@ describe('the page', () => {
     await page.close();
   });
 
-  it('gives a page of another origin nothing, though the browser is signed in', async () => {
+  it('gives a page of another origin nothing, even if the browser is signed in', async () => {
     const context = await browser.newContext();
     const own = await context.newPage();
     await own.goto(gateway.signInLink());

@@ -30,7 +30,7 @@ describe('a page whose gateway is killed', () => {
     return parley;
   };
 
-  it('shows nothing of a run that ended while it was away', async () => {
+  it('shows nothing of a run that ended while its gateway was down', async () => {
     const parley = await start();
     const page = await browser.newPage();
     page.setDefaultTimeout(patienceMs);

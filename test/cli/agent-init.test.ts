@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { aFolder } from '../support/own-folder.ts';
 import { runParley } from './run-parley.ts';
 
-it('creates the files that shape an agent, and keeps those that are there', {
+it('creates the files that shape an agent and keeps existing ones', {
   timeout: 120_000,
 }, async () => {
   const dataDir = aFolder();

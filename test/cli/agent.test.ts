@@ -24,7 +24,7 @@ const ended = { kind: 'ended', outcome: 'answered', text: 'hello' } as const;
 it.each([
   ['stores the message', ['--key', 'mine']],
   ['waits for the answer', ['--wait']],
-] as const)('says how to go on with a message when the gateway ends while it %s', async (_what, args) => {
+] as const)('says how to continue when the gateway ends while it %s', async (_what, args) => {
   let key: string | undefined;
   const lost = () => {
     void leave();
@@ -45,7 +45,7 @@ it.each([
   });
 });
 
-it('says how to go on with a message that may not have been stored', async () => {
+it('says how to continue after a message that may not have been stored', async () => {
   let key: string | undefined;
   const { agent } = await aGateway({
     send: async (input) => {

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { aFolder } from '../support/own-folder.ts';
 import { runParley } from './run-parley.ts';
 
-it('lists the agents of the configuration, before Parley has run', async () => {
+it('lists the configured agents before Parley has run', async () => {
   const dataDir = aFolder();
   const configPath = join(dataDir, 'parley.config.json');
   const agents = [{ id: 'ada', name: 'Ada', model: 'demo' }, { id: 'bob' }];

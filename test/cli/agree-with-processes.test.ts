@@ -12,14 +12,14 @@ async function aRunningGateway(variables: readonly string[]): Promise<string> {
   return dataDir;
 }
 
-it('names what the process sees and the command does not, and the other way round', async () => {
+it('names the variables that only the process or only the command has', async () => {
   const dataDir = await aRunningGateway(['TELEGRAM_BOT_TOKEN', 'PARLEY_PORT']);
   const [found] = await findDisagreements({ dataDir, variables: ['PARLEY_MODEL', 'PARLEY_DATA_DIR'] });
   expect(found).toMatchObject({ lacking: ['TELEGRAM_BOT_TOKEN'], extra: ['PARLEY_MODEL'] });
   expect(await findDisagreements({ dataDir, variables: ['TELEGRAM_BOT_TOKEN'] })).toEqual([]);
 });
 
-it('works on no other database than the process', async () => {
+it('refuses to work on another database than the process', async () => {
   const dataDir = await aRunningGateway(['DATABASE_URL']);
   await expect(agreeWithProcesses({ dataDir, variables: [] })).rejects.toThrow(
     `Process ${process.pid} uses a different database on ${dataDir}: it has DATABASE_URL and this shell doesn't.`,

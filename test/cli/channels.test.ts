@@ -18,7 +18,7 @@ async function anUnlinkedServer() {
 }
 
 describe('parley channels status', () => {
-  it('says what the configuration says when Parley does not run', { timeout: slow }, async () => {
+  it("shows the configuration's channels if Parley is not running", { timeout: slow }, async () => {
     const env = { PARLEY_DATA_DIR: aFolder(), PARLEY_PORT: '0' };
     const { code, stdout } = await runParley(['channels', 'status'], env);
     expect(code).toBe(0);
@@ -27,7 +27,7 @@ describe('parley channels status', () => {
     expect(stdout).toMatch(/terminal +configured/);
   });
 
-  it('asks the gateway of its folder when it runs, whatever port that has taken', {
+  it('asks the running gateway of its folder, whatever port that uses', {
     timeout: slow,
   }, async () => {
     const folder = aFolder();
@@ -49,7 +49,7 @@ describe('parley channels status', () => {
 const work = { accounts: { work: { apiUrl: 'http://127.0.0.1:1', number: '+15550000002' } } };
 
 describe('parley channels', () => {
-  it('know named accounts by their lines', { timeout: slow }, async () => {
+  it('names accounts by their connections', { timeout: slow }, async () => {
     const folder = aFolder();
     const config = join(folder, 'parley.config.json');
     await writeFile(config, JSON.stringify({ channels: { signal: work } }));
@@ -64,7 +64,7 @@ describe('parley channels', () => {
 });
 
 describe('parley channels login', () => {
-  it('shows what to scan, and ends when it was scanned', { timeout: slow }, async () => {
+  it('shows a link to scan and ends once it was scanned', { timeout: slow }, async () => {
     const server = await anUnlinkedServer();
     const child = await startLogin(server.url, '--json');
     const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -80,7 +80,7 @@ describe('parley channels login', () => {
     ]);
   });
 
-  it('prints the address, and no code where nobody could scan it', { timeout: slow }, async () => {
+  it('prints the link without a code if there is no screen to scan it from', { timeout: slow }, async () => {
     const server = await anUnlinkedServer();
     const child = await startLogin(server.url);
     const lines: string[] = [];
@@ -98,7 +98,7 @@ describe('parley channels login', () => {
     ['telegram', /telegram is off: set TELEGRAM_BOT_TOKEN to enable/],
     ['web', /web has no login/],
     ['pigeon', /“pigeon” isn't a channel. Use one of: web, terminal/],
-  ])('says why there is none for %s', { timeout: slow }, async (channel, problem) => {
+  ])('says why %s has no login', { timeout: slow }, async (channel, problem) => {
     const { code, stderr } = await runParley(['channels', 'login', channel], {
       PARLEY_DATA_DIR: aFolder(),
     });

@@ -83,7 +83,7 @@ describe('the chat client', () => {
       await slow.close();
     });
 
-    it('cuts no message at a line separator, neither a said nor a sent one', async () => {
+    it('does not split a message at a line separator, neither sent nor received', async () => {
       await adapter.start(session.intake);
       const chat = start();
       chat.input.end('a\u2028b\u2029c\r\nd');
@@ -92,7 +92,7 @@ describe('the chat client', () => {
       expect(session.stored).toHaveLength(2);
     });
 
-    it('refuses a line that is too long, and sends the next one', async () => {
+    it('refuses a line that is too long and sends the next one', async () => {
       await adapter.start(session.intake);
       const chat = start();
       chat.input.end(`${'x'.repeat(300_000)}\nok\n`);
@@ -101,7 +101,7 @@ describe('the chat client', () => {
       expect(chat.errors.text()).toBe('A message can have at most 32000 characters.\n');
     });
 
-    it('connects again when it is told what it cannot read', async () => {
+    it('reconnects after a frame that it cannot read', async () => {
       let connections = 0;
       const server = createServer((socket) => {
         connections += 1;
@@ -120,7 +120,7 @@ describe('the chat client', () => {
       await new Promise((resolve) => server.close(resolve));
     });
 
-    it('waits for the gateway, and for the end of each message', async () => {
+    it('waits for the gateway to start and for the end of each message', async () => {
       session.onStored = ({ event }) => {
         if (event.kind !== 'message') return;
         session.setState(event.messageId, 'taken');
@@ -136,7 +136,7 @@ describe('the chat client', () => {
       expect(chat.output.text()).toBe('after a while\n');
     });
 
-    it('sends a line once although the store was away and the connection ended', async () => {
+    it('sends a line once although the store was unavailable and the connection ended', async () => {
       session.isAway = true;
       await adapter.start(session.intake);
       const chat = start();
@@ -149,7 +149,7 @@ describe('the chat client', () => {
       expect(session.stored).toHaveLength(1);
     });
 
-    it('ends although the answers to its frames were lost with their connections', async () => {
+    it('ends even if the acknowledgements of its frames were lost', async () => {
       const known = new Set<string>();
       const accept: typeof session.intake.accept = async (batch) => {
         const acceptances = await session.intake.accept(batch);
@@ -170,7 +170,7 @@ describe('the chat client', () => {
       expect(chat.errors.text()).toBe('refused: rate-limited\n');
     });
 
-    it('ends although its message ended while it was cut off', async () => {
+    it('ends even if its message ended while it was disconnected', async () => {
       session.onStored = ({ event }) => {
         if (event.kind === 'message') session.setState(event.messageId, 'taken');
       };
@@ -188,7 +188,7 @@ describe('the chat client', () => {
       expect(await chat.code).toBe(0);
     });
 
-    it('prints no control characters of a message', async () => {
+    it('prints no control characters from a message', async () => {
       session.onStored = ({ event }) => {
         if (event.kind !== 'message') return;
         session.say(route, { text: 'a\u001b[2Jb\u001b]0;title\u0007c\u202ed\be' });
@@ -201,7 +201,7 @@ describe('the chat client', () => {
       expect(chat.output.text()).toBe('abcde\n');
     });
 
-    it('says how a message ended that got no answer', async () => {
+    it('says how a message without an answer ended', async () => {
       session.onStored = ({ event }) => {
         if (event.kind === 'message') session.setState(event.messageId, 'failed');
       };
@@ -212,7 +212,7 @@ describe('the chat client', () => {
       expect(chat.errors.text()).toBe('failed\n');
     });
 
-    it('gives up with a way out when no gateway runs', async () => {
+    it('gives up with advice if no gateway runs', async () => {
       const chat = start({ patienceMs: 50 });
       chat.input.end('x\n');
       expect(await chat.code).toBe(1);
@@ -231,7 +231,7 @@ describe('the chat client', () => {
     const shows = (chat: ReturnType<typeof start>, text: string) =>
       expect.poll(() => chat.output.text(), { timeout: patienceMs }).toContain(text);
 
-    it('shows what was said before, tools, the growing answer and the answer once', async () => {
+    it('shows history, tools, the growing answer and the final answer once', async () => {
       session.say(route, { text: 'from yesterday' });
       session.onStored = () => undefined;
       await adapter.start(session.intake);
@@ -281,7 +281,7 @@ describe('the chat client', () => {
       await chat.code;
     });
 
-    it('keeps what is sent during an answer above it, wraps between words, and completes commands', async () => {
+    it('shows what is sent during an answer above it, wraps words and completes commands', async () => {
       session.onStored = () => undefined;
       await adapter.start(session.intake);
       const chat = start();
@@ -308,7 +308,7 @@ describe('the chat client', () => {
       expect(await chat.code).toBe(0);
     });
 
-    it('sends a pasted text of several lines as one message', async () => {
+    it('sends pasted text of several lines as one message', async () => {
       session.onStored = () => undefined;
       await adapter.start(session.intake);
       const chat = start();
@@ -323,7 +323,7 @@ describe('the chat client', () => {
       await chat.code;
     });
 
-    it('writes lines and not columns where the terminal doesn’t know its size', async () => {
+    it('writes lines instead of columns if the terminal’s size is unknown', async () => {
       session.say(route, { text: 'from yesterday' });
       await adapter.start(session.intake);
       const chat = start({ columns: 0, rows: 0 });

@@ -28,12 +28,12 @@ function check(settings: object | string, variables: Readonly<Record<string, str
   return { status, stdout, stderr, path };
 }
 
-it('finds nothing wrong with what is right', () => {
+it('finds nothing wrong with a valid configuration', () => {
   const { path, ...result } = check({ channels: { telegram: { pollSeconds: 5 } } });
   expect(result).toEqual({ status: 0, stdout: `The configuration is valid (${path}).\n`, stderr: '' });
 });
 
-it('warns that no budget holds a model without prices', () => {
+it('warns that no budget limits a model without prices', () => {
   const models = { own: { provider: 'ollama', id: 'qwen3' }, free: { provider: 'ollama', id: 'a', prices } };
   const { status, stdout } = check({ budgets: { gateway: 5 }, models });
   expect(status).toBe(0);
@@ -43,7 +43,7 @@ it('warns that no budget holds a model without prices', () => {
 
 const prices = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
-it('names what is wrong in the settings of a channel and of a plugin', () => {
+it('names invalid settings of a channel and a plugin', () => {
   const { status, stderr } = check({
     channels: { telegram: { pollSeconds: 'often' } },
     plugins: { files: { nonsense: 1 } },
@@ -54,7 +54,7 @@ it('names what is wrong in the settings of a channel and of a plugin', () => {
   );
 });
 
-it('names a setting that a channel does not know with the nearest one that it does, whether it is on or off', () => {
+it('suggests the nearest name for an unknown setting of a channel, whether it is on or off', () => {
   const { status, stderr } = check({
     channels: {
       telegram: { polSeconds: 5, accounts: { work: { pollSecond: 3 } } },
@@ -70,7 +70,7 @@ it('names a setting that a channel does not know with the nearest one that it do
   expect(stderr).toContain('3 problems');
 });
 
-it('names a channel that there is not, wherever one is named', () => {
+it('names an unknown channel wherever one is named', () => {
   const { status, stderr } = check({
     owners: ['telegrm:1', 'telegram:2'],
     queue: { channels: { discrod: { mode: 'collect' } }, conversations: { 'irc:1': {} } },
@@ -86,7 +86,7 @@ it('names a channel that there is not, wherever one is named', () => {
   expect(stderr).toMatch(/bindings\[0\]\.channel: "telegramm" .* "telegram"\?/);
 });
 
-it('names ids that a network never gives', () => {
+it('names ids that a network never issues', () => {
   const { stderr } = check({
     owners: ['telegram:ada', 'telegram:chat:-100'],
     access: { allowFrom: ['signal:+15550001111'], allowGroups: ['signal:+Ab/c=', 'discord:general'] },
@@ -99,7 +99,7 @@ it('names ids that a network never gives', () => {
   expect(stderr).toMatch(/identityLinks\.ann: .* in lower case/);
 });
 
-it('allows comments and trailing commas, and names what the environment replaces', () => {
+it('allows comments and trailing commas, and names what the environment overrides', () => {
   const text = `{
     // Read by people too.
     "port": 7500, /* the page */

@@ -50,7 +50,7 @@ async function diagnose(env: Readonly<Record<string, string>>, ...args: readonly
 }
 
 describe('parley doctor', () => {
-  it('finds nothing wrong on a fresh machine but the missing key, and models that no budget holds', {
+  it('reports only the missing key and unpriced models on a fresh machine', {
     timeout: slow,
   }, async () => {
     const env = { PARLEY_DATA_DIR: join(aFolder(), 'data'), PARLEY_PORT: String(await aFreePort()) };
@@ -72,7 +72,7 @@ describe('parley doctor', () => {
     expect(stdout).toMatch(/2 warnings\.\n$/);
   });
 
-  it('says what is wrong with the configuration, a placeholder for the key among it', {
+  it('explains configuration errors, including a placeholder key', {
     timeout: slow,
   }, async () => {
     const { code, of } = await diagnose({ ANTHROPIC_API_KEY: 'your-api-key-here', PARLEY_PORT: 'seven' });
@@ -80,7 +80,7 @@ describe('parley doctor', () => {
     expect(of('config')?.detail).toMatch(/ANTHROPIC_API_KEY.*placeholder.*\n.*PARLEY_PORT/);
   });
 
-  it('asks the networks, and tells no secret', { timeout: slow }, async () => {
+  it('checks the networks and shows no secret', { timeout: slow }, async () => {
     const server = await startTelegramServer();
     onTestFinished(() => server.close());
     const env = {
@@ -105,7 +105,7 @@ describe('parley doctor', () => {
     expect(server.calls.filter(({ method }) => method !== 'getMe')).toEqual([]);
   });
 
-  it('mends permissions, and nothing unless it is asked to', { timeout: slow }, async () => {
+  it('fixes permissions only with --fix', { timeout: slow }, async () => {
     const dataDir = join(aFolder(), 'data');
     await mkdir(dataDir);
     await writeFile(join(dataDir, 'token'), 'x'.repeat(43));
@@ -128,7 +128,7 @@ describe('parley doctor', () => {
     expect(await modes()).toEqual([0o700, 0o600]);
   });
 
-  it('tells a port that is free from one that another program has', { timeout: slow }, async () => {
+  it('tells a free port from one that another program uses', { timeout: slow }, async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -146,8 +146,8 @@ describe('parley doctor', () => {
   });
 });
 
-describe('the Redis of the configuration', () => {
-  it('is looked at for its age and for what it drops', { timeout: slow }, async () => {
+describe('the configured Redis', () => {
+  it('checks Redis for its version and its eviction policy', { timeout: slow }, async () => {
     const dataDir = aFolder();
     const server = await startPrivateServer({ dataDir, log: silentLog, clock: systemClock });
     onTestFinished(() => server.stop());
@@ -164,7 +164,7 @@ describe('the Redis of the configuration', () => {
     });
   });
 
-  it('fails when nobody answers, within seconds', { timeout: slow }, async () => {
+  it('fails within seconds if Redis does not answer', { timeout: slow }, async () => {
     const url = new Secret(`redis://:geheimes-wort@127.0.0.1:${await aFreePort()}`);
     const check = await checkRedis(configOf({ redisUrl: url }));
     expect(check).toMatchObject({ result: 'failed', detail: expect.stringContaining('ECONNREFUSED') });
@@ -185,7 +185,7 @@ describe('the store', () => {
     return { dataDir, change, check: async () => (await checkStore(configOf({ dataDir })))[0] };
   };
 
-  it('is found intact, beside the process that uses it', async () => {
+  it('finds the database intact, even while a process uses it', async () => {
     const { dataDir, check } = await aDatabase();
     expect(await check()).toMatchObject({ result: 'ok', detail: expect.stringMatching(/intact$/) });
     const store = await openStore({ kind: 'sqlite', dataDir });
@@ -193,7 +193,7 @@ describe('the store', () => {
     await store.close();
   });
 
-  it('that another version has used is not for this one; an older schema is brought up to date', async () => {
+  it('fails for the schema of a later version and accepts an older one', async () => {
     const { check, change } = await aDatabase();
     change('delete from kysely_migration');
     expect(await check()).toMatchObject({
@@ -204,7 +204,7 @@ describe('the store', () => {
     expect(await check()).toMatchObject({ result: 'failed', detail: expect.stringContaining('9999-later') });
   });
 
-  it('tells which model of the settings was found to take no tools, without asking it', async () => {
+  it('names models found to lack tools without asking them', async () => {
     const dataDir = aFolder();
     const store = await openStore({ kind: 'sqlite', dataDir });
     for (const id of ['refuses', 'plain', 'gone']) {
@@ -227,7 +227,7 @@ describe('the store', () => {
     expect(others).toMatchObject([{ name: 'tools', result: 'warning', detail }]);
   });
 
-  it('fails when the file is damaged', async () => {
+  it('fails for a damaged database file', async () => {
     const { dataDir, check } = await aDatabase();
     // Otherwise the write-ahead log would make up for the damaged file.
     await rm(join(dataDir, 'parley.db-wal'), { force: true });
@@ -238,17 +238,20 @@ describe('the store', () => {
     });
   });
 
-  it.skipIf(process.env.PARLEY_TEST_DATABASE_URL === undefined)('is asked for on PostgreSQL', async () => {
-    const url = process.env.PARLEY_TEST_DATABASE_URL ?? '';
-    const [there] = await checkStore(configOf({ databaseUrl: new Secret(url) }));
-    expect(there).toMatchObject({ result: 'ok', detail: expect.stringContaining('PostgreSQL') });
-    const nowhere = Object.assign(new URL(url), { pathname: '/no_such_database' }).href;
-    const [away] = await checkStore(configOf({ databaseUrl: new Secret(nowhere) }));
-    expect(away).toMatchObject({ result: 'failed', fix: expect.stringContaining('DATABASE_URL') });
-  });
+  it.skipIf(process.env.PARLEY_TEST_DATABASE_URL === undefined)(
+    'checks the PostgreSQL connection',
+    async () => {
+      const url = process.env.PARLEY_TEST_DATABASE_URL ?? '';
+      const [there] = await checkStore(configOf({ databaseUrl: new Secret(url) }));
+      expect(there).toMatchObject({ result: 'ok', detail: expect.stringContaining('PostgreSQL') });
+      const nowhere = Object.assign(new URL(url), { pathname: '/no_such_database' }).href;
+      const [away] = await checkStore(configOf({ databaseUrl: new Secret(nowhere) }));
+      expect(away).toMatchObject({ result: 'failed', fix: expect.stringContaining('DATABASE_URL') });
+    },
+  );
 });
 
-it('judges versions of Node.js and room on the disk', () => {
+it('judges Node.js versions and disk space', () => {
   expect(checkNode('24.0.0').result).toBe('ok');
   expect(checkNode('22.9.1').result).toBe('failed');
   const megabyte = 1024 * 1024;
@@ -259,7 +262,7 @@ it('judges versions of Node.js and room on the disk', () => {
   ]);
 });
 
-it('shows the fix under what needs one, and sums up', () => {
+it('shows fixes only where needed, and a summary', () => {
   const table = renderChecks([
     { name: 'a', result: 'ok', detail: 'fine', fix: 'never shown' },
     { name: 'long one', result: 'failed', detail: 'first line\n  - second line', fix: 'do this' },

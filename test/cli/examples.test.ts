@@ -39,7 +39,7 @@ it('shows an example in the help of the program and of each command', () => {
     expect(examplesOf(command), command.name()).not.toEqual(['']);
 });
 
-it('shows examples that the program itself accepts, of the command that they explain', async () => {
+it('shows only examples that the program itself accepts', async () => {
   const commands = commandsBelow(aProgram().program).map((command) => ({
     ...{ path: pathOf(command), isGroup: command.commands.length > 0 },
     examples: examplesOf(command),
@@ -53,7 +53,7 @@ it('shows examples that the program itself accepts, of the command that they exp
     }
 });
 
-it('finds an example with a wrong option, name or number of arguments', async () => {
+it('detects an example with a wrong option, name or number of arguments', async () => {
   for (const example of ['queue list --jsn', 'queue lst', 'queue edit 17', 'why', 'status 1'])
     await expect(aProgram().program.parseAsync(wordsOf(example), { from: 'user' })).rejects.toThrow();
 });

@@ -21,7 +21,7 @@ function aHome() {
   return home;
 }
 
-it('names the folder that can’t be written, in one sentence, whatever the command', () => {
+it('names the folder that can’t be written in one sentence, whatever the command', () => {
   const home = aHome();
   expect(parleyAsOther(home, 'agent', 'init')).toEqual({
     status: 1,
@@ -29,7 +29,7 @@ it('names the folder that can’t be written, in one sentence, whatever the comm
   });
 });
 
-it('doesn’t mistake a data folder of another user for one without a database', () => {
+it("reports another user's data folder as unreadable instead of missing", () => {
   const home = aFolder();
   mkdirSync(join(home, 'data'));
   writeFileSync(join(home, 'data/parley.db'), '');

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-it('what the start has left is collected when the process rests, and not while it works', () => {
+it('collects garbage once the process is idle, not while it works', () => {
   const program = join(import.meta.dirname, 'busy-then-idle.ts');
   const { stdout } = spawnSync(process.execPath, ['--expose-gc', program], { encoding: 'utf8' });
   const { idleAt, collectedAt } = JSON.parse(stdout) as { idleAt: number; collectedAt: number };

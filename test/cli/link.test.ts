@@ -3,7 +3,7 @@ import { anAccount, createIntakeFixture, refOf } from '../inbound/support/intake
 import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
-it('lists who is one person, and takes out who was linked in chat, who is told', async () => {
+it('lists linked people and unlinks those who linked in chat, with a notice', async () => {
   const { store, dataDir } = await aStore();
   const link = (...args: string[]) => runParley(['link', ...args], { PARLEY_DATA_DIR: dataDir });
   const town = createIntakeFixture(store);

@@ -39,7 +39,7 @@ async function aLog(events: number): Promise<{ dataDir: string; path: string; li
 const logs = (dataDir: string, ...args: string[]) =>
   runParley(['logs', ...args], { PARLEY_DATA_DIR: dataDir });
 
-it('shows the last lines of both files, readable or exactly as they were written', async () => {
+it('shows the last lines of both files, formatted or exactly as written', async () => {
   const { dataDir, lines } = await aLog(5);
   expect((await logs(dataDir, '--json')).stdout).toBe(`${lines.join('\n')}\n`);
   expect((await logs(dataDir, '-n', '4', '--json')).stdout).toBe(`${lines.slice(1).join('\n')}\n`);
@@ -57,7 +57,7 @@ it.each([
   expect(await logs(dataDir, ...args)).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
 });
 
-it('says where the log will be when there is none yet', async () => {
+it('says where the log will be if there is none yet', async () => {
   const dataDir = aFolder();
   const { code, stderr } = await logs(dataDir);
   expect([code, stderr]).toEqual([
@@ -66,7 +66,7 @@ it('says where the log will be when there is none yet', async () => {
   ]);
 });
 
-it('follows the file when it is replaced by a new one', async () => {
+it('follows the log across a new file', async () => {
   const { dataDir, path } = await aLog(3);
   const child = spawn(process.execPath, ['bin/parley.mjs', 'logs', '-f', '-n', '1', '--json'], {
     env: { PATH: process.env.PATH, PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: dataDir },
@@ -84,7 +84,7 @@ it('follows the file when it is replaced by a new one', async () => {
   expect((await stat(path)).size + (await stat(`${path}.1`)).size).toBeLessThanOrEqual(1_000);
 });
 
-it('reads a span of time and a date in the time zone of the machine', () => {
+it("reads a duration and a date in the machine's time zone", () => {
   const now = Date.UTC(2026, 10, 27);
   expect(['90s', '10m', '2h', '3d'].map((text) => now - readSince(text, now))).toEqual([
     90_000, 600_000, 7_200_000, 259_200_000,
@@ -116,7 +116,7 @@ it('keeps every line in a file that only its owner can read, without secrets', a
   expect((await stat(path)).mode & 0o777).toBe(0o600);
 });
 
-it('reports once that the disk takes no lines, and counts those it missed when it takes them again', async () => {
+it('reports once that the disk accepts no lines, and later how many were lost', async () => {
   const path = logPath(aFolder());
   // A file where its folder should be.
   await writeFile(dirname(path), '');

@@ -75,8 +75,8 @@ async function choose(answers: Shell, shell: Shell = {}, channels: OnboardDeps['
 
 const settings = async () => JSON.parse(await readFile(join(home, 'parley.config.json'), 'utf8'));
 
-describe('the model that onboarding is told', () => {
-  it('answers from then on: Claude after a server of one’s own', async () => {
+describe('the model chosen in onboarding', () => {
+  it('switches from a server of one’s own to Claude', async () => {
     await choose(ownServer);
     expect(await settings()).toEqual({ model: 'server/qwen3', providers: { server: { baseUrl: house } } });
     const { said } = await choose(claude);
@@ -84,18 +84,18 @@ describe('the model that onboarding is told', () => {
     expect(await settings()).toMatchObject({ model: 'anthropic/claude-sonnet-5-5' });
   });
 
-  it('answers from then on: GPT beside a key of Anthropic', async () => {
+  it('switches to GPT although there is an Anthropic key', async () => {
     await choose(claude);
     const { said } = await choose(gpt);
     expect(said).toContain('Model: openai/gpt-6-luna\n');
   });
 
-  it('answers from then on: the demo beside a key', async () => {
+  it('switches to the demo although there is a key', async () => {
     await choose(gpt);
     expect((await choose(demo)).said).toContain('Model: demo\n');
   });
 
-  it('is asked for also while the configured one lacks its key', async () => {
+  it('asks for a model even if the configured one lacks its key', async () => {
     await choose(claude);
     await rm(join(home, '.env'));
     expect((await choose(gpt)).said).toContain('Model: openai/gpt-6-luna\n');
@@ -105,14 +105,14 @@ describe('the model that onboarding is told', () => {
     await expect(choose(demo)).rejects.toThrow('logLevel in ');
   });
 
-  it('stays the vendor’s own choice when only its key is typed anew', async () => {
+  it('keeps the configured model of a vendor if only its key is replaced', async () => {
     await writeFile(join(home, 'parley.config.json'), '{"model":"openai/gpt-5-mini"}');
     await writeFile(join(home, '.env'), 'OPENAI_API_KEY=sk-old-00000001\n');
     await choose(gpt);
     expect(await settings()).toEqual({ model: 'openai/gpt-5-mini' });
   });
 
-  it('is asked at the vendor, whatever address the file has', async () => {
+  it('asks the vendor itself, whatever address the file has', async () => {
     const before = { port: 7500, model: 'openai/qwen3', providers: { openai: { baseUrl: house } } };
     await writeFile(join(home, 'parley.config.json'), JSON.stringify(before));
     const { asked, said } = await choose(gpt);
@@ -122,7 +122,7 @@ describe('the model that onboarding is told', () => {
     expect(await settings()).toEqual({ port: 7500, model: 'openai/gpt-6-luna' });
   });
 
-  it('is to be written by hand into a file with comments, also what goes', async () => {
+  it('prints additions and removals for a file with comments instead of rewriting it', async () => {
     const before = `{ "model": "openai/qwen3", "providers": { "openai": { "baseUrl": "${house}" } } } // mine`;
     await writeFile(join(home, 'parley.config.json'), before);
     const { said } = await choose(gpt);
@@ -130,7 +130,7 @@ describe('the model that onboarding is told', () => {
     expect(said).toContain('Model: openai/qwen3 at 127.0.0.1:9\n');
   });
 
-  it('is named with what hides it', async () => {
+  it('names what overrides the chosen model', async () => {
     await writeFile(join(home, '.env'), 'PARLEY_MODEL=demo\n');
     const first = await choose(gpt);
     expect(first.said).toContain(
@@ -148,7 +148,7 @@ describe('the model that onboarding is told', () => {
     expect(second.said).not.toContain("OPENAI_BASE_URL of this shell's environment takes precedence");
   });
 
-  it('is the agent’s own where that names one', async () => {
+  it("names an agent's own model, which overrides the chosen one", async () => {
     await writeFile(join(home, 'parley.config.json'), '{"agents":[{"id":"main","model":"demo"}]}');
     const { said } = await choose(gpt);
     expect(said).toContain('The agent main has its own model in ');
@@ -156,8 +156,8 @@ describe('the model that onboarding is told', () => {
   });
 });
 
-describe('a value that is set already', () => {
-  it('is offered with the place where it is set, as what chose the model is', async () => {
+describe('existing values', () => {
+  it('offers an existing value with its location, including what chose the model', async () => {
     await choose(gpt);
     const env = join(home, '.env');
     const keep = {
@@ -176,7 +176,7 @@ describe('a value that is set already', () => {
     );
   });
 
-  it('is kept for starts from another shell, and never offered to another server', async () => {
+  it('keeps an existing key for starts from another shell and never offers it to another server', async () => {
     const shell = { OPENAI_API_KEY: gptKey };
     const keep = {
       [`${keyOf('OpenAI')} (empty: keep OPENAI_API_KEY of this shell's environment)`]: '',
@@ -194,7 +194,7 @@ describe('a value that is set already', () => {
     expect(asked).toEqual([{ kind: 'openai', apiKeys: [new Secret(gptKey)] }]);
   });
 
-  it('is offered for a network as well, where only a new one is typed', async () => {
+  it('offers an existing token for a network, too', async () => {
     const token = `123456:${'A'.repeat(35)}`;
     const network = {
       id: channelId('telegram'),
@@ -214,7 +214,7 @@ describe('a value that is set already', () => {
   });
 });
 
-it('gives no server the key of another', async () => {
+it("gives no server another server's key", async () => {
   await choose(gpt);
   await choose({ ...ownServer, 'Its API key (empty: none)': 'house-key-0001' });
   const { asked } = await choose({ ...ownServer, [`Its address, up to /v1 (empty: keep ${house})`]: '' });
@@ -222,13 +222,13 @@ it('gives no server the key of another', async () => {
   expect(await readFile(join(home, '.env'), 'utf8')).toBe(`OPENAI_API_KEY=${gptKey}\nSERVER_API_KEY=\n`);
 });
 
-it('accepts a short key for a server of one’s own, and starts with it', async () => {
+it('accepts a short key for a server of one’s own and starts with it', async () => {
   const { said } = await choose({ ...ownServer, 'Its API key (empty: none)': 'ollama' });
   expect(said).toContain('Model: server/qwen3 at');
   expect(await readFile(join(home, '.env'), 'utf8')).toBe('SERVER_API_KEY=ollama\n');
 });
 
-it.each(['pipe', 'ignore'] as const)('ends without a change when the input of kind %s ends', (input) => {
+it.each(['pipe', 'ignore'] as const)('ends without a change when input of kind %s ends', (input) => {
   const program = join(import.meta.dirname, '../../bin/parley.mjs');
   const env = { PATH: process.env.PATH, HOME: home };
   const run = spawnSync(process.execPath, [program, 'onboard'], {
@@ -242,7 +242,7 @@ it.each(['pipe', 'ignore'] as const)('ends without a change when the input of ki
   expect(run).toMatchObject({ status: 1, stderr: '' });
 });
 
-it('asks nothing where it could not write the answers', async () => {
+it('asks nothing if it could not write the answers', async () => {
   await writeFile(join(home, 'a-file'), '');
   const shell = { PARLEY_DATA_DIR: join(home, 'a-file', 'data') };
   await expect(choose({}, shell)).rejects.toThrow(

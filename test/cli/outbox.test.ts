@@ -4,7 +4,7 @@ import { aConversation } from '../store/a-conversation.ts';
 import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
-it('says so when Parley has never run on this data folder', () => {
+it('says that Parley has never run on this data folder', () => {
   const { status, stderr } = spawnSync(process.execPath, ['../../bin/parley.mjs', 'outbox', 'list'], {
     cwd: import.meta.dirname,
     encoding: 'utf8',
@@ -14,7 +14,7 @@ it('says so when Parley has never run on this data folder', () => {
   expect(status).toBe(1);
 });
 
-it('sends a message again whose delivery is unknown, or gives it up', async () => {
+it('resends or drops a message whose delivery is unknown', async () => {
   const { store, dataDir } = await aStore();
   const outbox = (...args: string[]) => runParley(['outbox', ...args], { PARLEY_DATA_DIR: dataDir });
   const { begin, answer, deliver } = aConversation(store);

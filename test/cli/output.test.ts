@@ -23,17 +23,17 @@ async function printSchema(output: 'pipe' | number) {
   return { code, stderr };
 }
 
-it('has nothing to say about a reader that leaves early, as head does', async () => {
+it('ends silently if its reader leaves early, as head does', async () => {
   expect(await printSchema('pipe')).toEqual({ code: 0, stderr: '' });
 });
 
-it.skipIf(!existsSync('/dev/full'))('fails when a full disk takes nothing of it', async () => {
+it.skipIf(!existsSync('/dev/full'))('fails if a full disk accepts no output', async () => {
   const full = openSync('/dev/full', 'w');
   expect(await printSchema(full)).toEqual({ code: 1, stderr: 'ENOSPC: no space left on device, write\n' });
   closeSync(full);
 });
 
-it('hides no line behind a sequence that another leaves open', () => {
+it('hides no line after an escape sequence that is never closed', () => {
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   printLines(['one \u001b]0;', 'two', 'three\u0007']);
   const [printed] = write.mock.calls.flat();
@@ -41,7 +41,7 @@ it('hides no line behind a sequence that another leaves open', () => {
   expect(printed).toBe('one ]0;\ntwo\nthree\n');
 });
 
-it('is JSON for programs', async () => {
+it('prints JSON for programs', async () => {
   const dataDir = aFolder();
   const parley = async (...args: string[]) => {
     const { stdout } = await runParley([...args, '--json'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });

@@ -22,7 +22,7 @@ async function aFolder(env: Env = {}) {
   };
 }
 
-it('lists who asks, lets the first one in as the owner and the next as a user, and shuts them out', {
+it('lists requests, approves the first as owner and the next as user, and revokes both', {
   timeout: 300_000,
 }, async () => {
   const { bot, rows, parley } = await aFolder();
@@ -59,7 +59,7 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
   expect(asJson('revoke', 'test:3')).toEqual({ ref: 'test:3', isStillNamed: false });
 });
 
-it('names no other owner where the configuration names one, and says who stays let in by it', {
+it('makes nobody owner if the configuration names one, and says whose access remains', {
   timeout: 300_000,
 }, async () => {
   const { bot, rows, parley } = await aFolder({ PARLEY_OWNERS: 'test:9' });
@@ -73,7 +73,7 @@ it('names no other owner where the configuration names one, and says who stays l
   );
 });
 
-it('says what is wrong, and changes nothing', { timeout: 300_000 }, async () => {
+it('explains invalid input and changes nothing', { timeout: 300_000 }, async () => {
   const { bot, store, rows, parley } = await aFolder();
   await bot.asks('1', 'ABCD2345');
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [

@@ -4,13 +4,13 @@ import { printable, rowsOf } from '../../src/cli/printable.ts';
 import { holds } from '../support/holds.ts';
 
 describe('printable', () => {
-  it('takes out escape sequences whole', () => {
+  it('removes whole escape sequences', () => {
     expect(
       printable('\u001b[31mred\u001b[0m \u001b]8;;https://evil\u001b\\link\u001b]8;;\u001b\\ \u001bcend'),
     ).toBe('red link end');
   });
 
-  it('lets no control or direction character pass, and nothing twice', () => {
+  it('removes all control and direction characters in one pass', () => {
     holds(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const shown = printable(text);
@@ -21,7 +21,7 @@ describe('printable', () => {
     );
   });
 
-  it('cuts rows that fit the screen and loses nothing', () => {
+  it('cuts rows that fit the screen without losing text', () => {
     expect(rowsOf('abcdef\n日本語', 4)).toEqual(['abcd', 'ef', '日本', '語']);
     expect(rowsOf('to be or not', 5)).toEqual(['to be ', 'or ', 'not']);
     expect(rowsOf('  abcdefgh', 6)).toEqual(['  abcd', 'efgh']);

@@ -44,12 +44,12 @@ it.each(['https://example.org', link])('shows a code that can be scanned: %s', (
   }
 });
 
-it('fits a window of 80 columns with the longest link of a network', () => {
+it('fits the longest link of a network into 80 columns', () => {
   const [line = ''] = renderQrCode(link).split('\n');
   expect([...withoutColours(line)].length).toBeLessThan(80);
 });
 
-it('shows a phone the link of a fresh sign-in, on a screen', () => {
+it('shows a code of the sign-in link for a phone on a screen', () => {
   const phoneUrl = 'http://192.168.1.7:7411/sign-in?ticket=q7Zr2mXk9vTb4NwLs8Jd1HfG';
   const links = { url: 'http://127.0.0.1:7411/sign-in?ticket=q7Zr2mXk9vTb4NwLs8Jd1HfG', phoneUrl };
   const [, shown = ''] = describeLinks(links, { hasScreen: true, host: '0.0.0.0' }).split(

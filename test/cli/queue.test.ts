@@ -4,7 +4,7 @@ import { aConversation } from '../store/a-conversation.ts';
 import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
-it('lists what waits in all conversations, rewords, cancels and promotes it', async () => {
+it('lists, rewords, cancels and promotes waiting messages of all conversations', async () => {
   const { store, dataDir } = await aStore();
   const queue = (...args: string[]) => runParley(['queue', ...args], { PARLEY_DATA_DIR: dataDir });
   expect(await queue('list')).toMatchObject({ code: 0, stdout: 'Nothing is waiting.\n' });

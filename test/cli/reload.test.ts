@@ -17,7 +17,7 @@ const disks: DiskCalls = { run: (_, call) => call(), finish: (_, call) => call()
 const withOwner = (owner: string) =>
   loadConfig({ values: { PARLEY_OWNERS: owner }, unknown: [] }, '/nowhere');
 
-it('says what holds from now on and what waits for a restart', () => {
+it('says which changed settings apply now and which need a restart', () => {
   const after: Config = {
     ...base,
     port: 1,
@@ -34,7 +34,7 @@ it('says what holds from now on and what waits for a restart', () => {
   });
 });
 
-it('changes nothing by a file with mistakes, and says which', async () => {
+it('applies nothing from an invalid file and says what is wrong', async () => {
   const applied: Config[] = [];
   let next: () => Config = () => withOwner('net:1');
   const reload = createReloader({
@@ -53,7 +53,7 @@ it('changes nothing by a file with mistakes, and says which', async () => {
   expect(applied).toHaveLength(2);
 });
 
-it('keeps the earlier bindings until an agent that the new ones need is there', async () => {
+it('keeps the earlier bindings until the agents that the new ones need are running', async () => {
   const agent = { ...base.agents[0], id: agentId('clerk') } as Config['agents'][number];
   const binding = { agent: agentId('clerk'), channel: 'telegram' };
   const applied: Config[] = [];
@@ -73,7 +73,7 @@ it('keeps the earlier bindings until an agent that the new ones need is there', 
   expect(applied.map(({ bindings }) => bindings)).toEqual([[], [], next.bindings]);
 });
 
-it('leaves the settings as they are while the disk of their file doesn’t answer', async () => {
+it("keeps the settings while their file's disk does not answer", async () => {
   let loads = 0;
   const reload = createReloader({
     config: { ...base, configPath: '/drive/parley.config.json' },
@@ -90,7 +90,7 @@ it('leaves the settings as they are while the disk of their file doesn’t answe
   expect(loads).toBe(0);
 });
 
-it('reads one after the other, so that the newest settings are applied last', async () => {
+it('applies concurrent reloads in order, so that the newest settings win', async () => {
   const loads = [5, 6].map((joinMs) => ({ ...Promise.withResolvers<void>(), joinMs }));
   const applied: number[] = [];
   let begun = 0;
@@ -112,7 +112,7 @@ it('reads one after the other, so that the newest settings are applied last', as
   expect(applied).toEqual([5, 6]);
 });
 
-it('puts the new rules in force for those who hold the old policy', () => {
+it('replaces the rules for everybody who holds the policy', () => {
   const texts = textsFor('en');
   const gate = createInboundPolicy(base, texts);
   const { rateLimit } = gate;
@@ -128,7 +128,7 @@ it('puts the new rules in force for those who hold the old policy', () => {
   expect(gate.rateLimit).not.toBe(rateLimit);
 });
 
-it('tells every other process, whatever its role, and names who has to be restarted', () => {
+it('signals every other process, whatever its role, and names those to restart', () => {
   const told: [number, NodeJS.Signals][] = [];
   const processes = [
     { pid: 1, role: 'gateway' },
@@ -155,11 +155,14 @@ it('tells every other process, whatever its role, and names who has to be restar
   ]);
 });
 
-it.each([true, false])('ends no process by telling it, in a terminal: %s', (isInTerminal) => {
-  const { stop, reload } = signalsOf(isInTerminal);
-  expect(reload).toContain(reloadSignal);
-  expect(stop).not.toContain(reloadSignal);
-  // SIGHUP is also sent when the terminal closes.
-  expect(stop.includes('SIGHUP')).toBe(isInTerminal);
-  expect(reload.filter((signal) => stop.includes(signal))).toEqual([]);
-});
+it.each([true, false])(
+  'reloads by a signal that never ends a process (in a terminal: %s)',
+  (isInTerminal) => {
+    const { stop, reload } = signalsOf(isInTerminal);
+    expect(reload).toContain(reloadSignal);
+    expect(stop).not.toContain(reloadSignal);
+    // SIGHUP is also sent when the terminal closes.
+    expect(stop.includes('SIGHUP')).toBe(isInTerminal);
+    expect(reload.filter((signal) => stop.includes(signal))).toEqual([]);
+  },
+);

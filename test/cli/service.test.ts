@@ -20,7 +20,7 @@ const unit: ServiceUnit = {
   stopS: 20,
 };
 
-it('runs as the owner of the data, may write there and to the workspaces alone, and reloads by SIGHUP', () => {
+it("runs as the data's owner, writes only to data and workspaces, and reloads by SIGHUP", () => {
   const text = renderUnit(unit);
   expect(text).toContain(
     'User=1000\nGroup=1001\nProtectSystem=strict\nReadWritePaths="/srv/parley" "/srv/the data" "/mnt/files"\n',
@@ -33,12 +33,12 @@ it('runs as the owner of the data, may write there and to the workspaces alone, 
   expect(own).toContain('WantedBy=default.target');
 });
 
-it('writes what systemd would read as something else so that it reads it as it is', () => {
+it('escapes what systemd would interpret', () => {
   const odd = renderUnit({ ...unit, node: '/opt/50% "of" $HOME\\node' });
   expect(odd).toContain('ExecStart="/opt/50%% \\"of\\" $$HOME\\\\node"');
 });
 
-it('goes where systemd looks', () => {
+it('writes the unit where systemd looks for it', () => {
   expect(unitPath(true, '/home/x/.config')).toBe('/etc/systemd/system/parley.service');
   expect(unitPath(false, '/home/x/.config')).toBe('/home/x/.config/systemd/user/parley.service');
 });
@@ -47,7 +47,7 @@ const isRoot = process.getuid?.() === 0;
 const ada = { uid: 1000, gid: 1001 };
 const root = { uid: 0, gid: 0 };
 it.runIf(isRoot)(
-  'runs as the owner of the data, of a fresh clone, or as who typed sudo, and gives them its folder',
+  'runs as the owner of the data or the clone, or as the sudo user, and creates the folder',
   () => {
     const clone = aFolder();
     chownSync(clone, ada.uid, ada.gid);
@@ -67,12 +67,12 @@ it.runIf(isRoot)(
   },
 );
 
-it.runIf(isRoot && existsSync('/usr/bin/getent'))('finds the home that sudo hides', () => {
+it.runIf(isRoot && existsSync('/usr/bin/getent'))('finds the home folder that sudo hides', () => {
   expect(userHome({ uid: 0, gid: 0 })).toBe('/root');
   expect(userHome({ uid: 4_000_000_001, gid: 0 })).toBeUndefined();
 });
 
-it('says when the service does not stay up', async () => {
+it('reports a service that does not stay up', async () => {
   const states = ['active', 'active', 'activating'];
   const clock = { wait: async () => {} };
   await expect(assertStaysUp(() => states.shift() ?? '', clock)).rejects.toThrow(
@@ -81,7 +81,7 @@ it('says when the service does not stay up', async () => {
   await assertStaysUp(() => 'active', clock);
 });
 
-it.runIf(existsSync('/usr/bin/systemd-analyze'))('has nothing that systemd objects to', () => {
+it.runIf(existsSync('/usr/bin/systemd-analyze'))('writes a unit that systemd accepts', () => {
   const folder = aFolder();
   const path = join(folder, serviceName);
   for (const isSystem of [true, false]) {
@@ -96,7 +96,7 @@ it.runIf(existsSync('/usr/bin/systemd-analyze'))('has nothing that systemd objec
 });
 
 it.skipIf(existsSync('/run/systemd/system'))(
-  'says where systemd does not run, and shows the unit all the same',
+  'says that systemd does not run here, but still prints the unit',
   async () => {
     const { code, stderr } = await runParley(['service', 'install']);
     // Also in a container that isn't Parley's own image.

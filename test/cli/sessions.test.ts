@@ -5,7 +5,7 @@ import { counted } from '../store/call-builders.ts';
 import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
-it('lists conversations by their titles and shows one with what it was spent on', async () => {
+it('lists conversations by title and shows one with its costs', async () => {
   const { store, dataDir } = await aStore();
   const sessions = (...args: string[]) => runParley(['sessions', ...args], { PARLEY_DATA_DIR: dataDir });
   expect((await sessions('list')).stdout).toBe('No conversations yet.\n');
@@ -33,7 +33,7 @@ it('lists conversations by their titles and shows one with what it was spent on'
   );
 });
 
-it('exports every message of a long conversation once, in order', async () => {
+it('exports every message of a long conversation once and in order', async () => {
   const { store, dataDir } = await aStore();
   const worker = aWorker(store);
   const texts = Array.from({ length: 101 }, (_, n) => `question ${n}`);

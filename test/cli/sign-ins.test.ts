@@ -24,7 +24,7 @@ const parley = (args: readonly string[], env: Readonly<Record<string, string>> =
 const statusBy = async (cookie: string) =>
   (await send({ port: running.port, path: '/api/status', headers: { cookie } })).status;
 
-it('lists the browsers that are signed in, and signs them out while the gateway runs', async () => {
+it('lists signed-in browsers and signs them out while the gateway runs', async () => {
   expect((await parley(['sign-ins', 'list'])).stdout).toBe('No browser is signed in.\n');
   const cookies = [
     await running.signIn('Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0'),
@@ -46,7 +46,7 @@ it('lists the browsers that are signed in, and signs them out while the gateway 
   expect((await parley(['sign-ins', 'end'])).stderr).toContain('--all');
 });
 
-it('names the real cause when the gateway turns it away, and gets in with the right token all the same', async () => {
+it('names the real reason for a rejected token, and accepts the right one afterwards', async () => {
   const wrong = { PARLEY_TOKEN: 'q7Zr2mXk9vTb4NwLs8Jd1HfG' };
   expect((await parley(['status'], wrong)).stderr).toMatch(
     /^PARLEY_TOKEN isn't the token of the gateway at /,

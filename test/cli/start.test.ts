@@ -23,12 +23,12 @@ async function started(...args: readonly string[]) {
   return { roles, code };
 }
 
-it('starts in the role that it is told, else in that of the configuration', async () => {
+it('starts in the given role, or in the configured one', async () => {
   expect(await started()).toEqual({ roles: [undefined], code: 0 });
   expect(await started('--role', 'worker')).toEqual({ roles: ['worker'], code: 0 });
 });
 
-it('says which roles there are', async () => {
+it('lists the roles if an unknown one is given', async () => {
   const said: string[] = [];
   vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   const { roles, code } = await started('--role', 'boss');
@@ -37,7 +37,7 @@ it('says which roles there are', async () => {
   expect(said.join('')).toContain('all, gateway, worker');
 });
 
-it('names no page and no way to sign in where there is none', () => {
+it('shows no page or sign-in link for a process without a page', () => {
   const model = { name: 'm', isDemo: false };
   const worker = renderStatusTable(
     { model, channels: () => [], plugins: [], waiting: () => undefined },
@@ -63,16 +63,16 @@ it.each([
   ['its stop never ends', 'never'],
   ['nobody reads its log', 'unread'],
 ])(
-  'ends with 1 once its store is lost, so that a supervisor starts it again, also when %s',
+  'exits with 1 once its store is lost, so that a supervisor restarts it, even if %s',
   async (_what, how) => {
     expect(await endOf(how)).toEqual([1, null]);
   },
 );
 
-it('ends with 1 when the end of its start fails, whatever that has begun', async () => {
+it('exits with 1 if ending a failed start fails', async () => {
   expect(await endOf('fault')).toEqual([1, null]);
 });
 
-it('ends in time when it is told to during a start that takes long', async () => {
+it('exits in time if told to during a slow start', async () => {
   expect(await endOf('starting')).toEqual([0, null]);
 });

@@ -27,7 +27,7 @@ async function anotherProgram(answer: string) {
 const status = (dataDir: string, port = '0') =>
   runParley(['status'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: port, PARLEY_TOKEN: token });
 
-it('says how to start Parley when nothing runs on the folder', async () => {
+it('says how to start Parley if nothing runs on the folder', async () => {
   const folder = aFolder();
   expect(await status(folder)).toMatchObject({
     code: 1,
@@ -36,7 +36,7 @@ it('says how to start Parley when nothing runs on the folder', async () => {
 });
 
 it.each(['a page of something else', '{"version":1}', ''])(
-  'sends no token to another program at its port or a dead gateway’s address: %j',
+  'sends no token to another program on its port or at a dead gateway’s address: %j',
   async (answer) => {
     const folder = aFolder();
     const { url, port, tokens } = await anotherProgram(answer);
@@ -51,7 +51,7 @@ it.each(['a page of something else', '{"version":1}', ''])(
   },
 );
 
-it('says why a gateway isn’t ready that can’t write to its folder, and names one that doesn’t answer', async () => {
+it('says why a gateway isn’t ready and names one that does not answer', async () => {
   const folder = aFolder();
   const reason = `Parley can't start yet: The data folder ${folder} is on a disk that is full.`;
   const { server, port } = await aServer({
@@ -74,7 +74,7 @@ it('says why a gateway isn’t ready that can’t write to its folder, and names
   expect(tokens).toEqual([`Bearer ${token}`]);
 });
 
-it('shows the workers where no gateway runs, and says so to a command that needs one', async () => {
+it('shows workers if no gateway runs, and says so to commands that need one', async () => {
   const folder = aFolder();
   const { server, url } = await aServer();
   onTestFinished(server.close);
@@ -89,7 +89,7 @@ it('shows the workers where no gateway runs, and says so to a command that needs
   );
 });
 
-it('reloads the workers where no gateway runs', async () => {
+it('reloads workers if no gateway runs', async () => {
   const folder = aFolder();
   onTestFinished(await publishAddress(folder, { url: 'http://127.0.0.1:1', role: 'worker' }));
   const told = new Promise<void>((resolve) => process.once(reloadSignal, () => resolve()));
@@ -101,7 +101,7 @@ it('reloads the workers where no gateway runs', async () => {
   await told;
 });
 
-it('shows runs and waiting messages, and answers although the configuration file is broken', async () => {
+it('shows runs and waiting messages even if the configuration file is broken', async () => {
   const folder = aFolder();
   const lane = {
     key: 'main:bot:test:dm:ann',
@@ -145,7 +145,7 @@ it('shows runs and waiting messages, and answers although the configuration file
   expect(doctor.stdout).toContain(`gateway ${process.pid}`);
 });
 
-it('finds the data folder that a broken configuration file names', async () => {
+it('finds the data folder named in a broken configuration file', async () => {
   const folder = aFolder();
   const file = join(folder, 'broken.json');
   await writeFile(file, `{\n  "dataDir": "elsewhere",\n  "port": 1,\n  "model": demo }`);

@@ -18,6 +18,6 @@ it.each([
   [['doctor', '--bicycle'], "“--bicycle” isn't an option here. See: ./bin/parley.mjs doctor --help\n"],
   [['why'], "Missing required argument 'id'. See: ./bin/parley.mjs why --help\n"],
   [['\u001bstauts'], "“stauts” isn't a command. Did you mean: ./bin/parley.mjs status\n"],
-])('names what was meant by %j, or where to look', async (args, said) => {
+])('suggests a correction for %j, or where to look', async (args, said) => {
   expect(await answerTo(...args)).toEqual({ code: 2, said });
 });

@@ -22,7 +22,7 @@ async function aFolder() {
   return { say, parley, run };
 }
 
-it('tells the story of a message in order of time, and of its cost', { timeout: 300_000 }, async () => {
+it('shows what happened to a message in order of time, with its cost', { timeout: 300_000 }, async () => {
   const { parley, run } = await aFolder();
   const { stdout, code } = await parley('test:-100123/45');
   expect(code).toBe(0);
@@ -49,7 +49,7 @@ it('tells the story of a message in order of time, and of its cost', { timeout: 
   expect(times).toEqual([...times].sort());
 });
 
-it('shows what was written only when asked to, and no secret even then', { timeout: 300_000 }, async () => {
+it('shows message text only if asked to, and no secret even then', { timeout: 300_000 }, async () => {
   const { parley } = await aFolder();
   expect((await parley('45')).stdout).not.toContain('what of');
   const shown = (await parley('45', '--text')).stdout;
@@ -64,7 +64,7 @@ it('shows what was written only when asked to, and no secret even then', { timeo
   expect(stdout).not.toContain(secret);
 });
 
-it('lists the messages that an id may mean, says what can be given, and shows other records', {
+it('lists the messages that an id may mean and the other ids that it accepts', {
   timeout: 300_000,
 }, async () => {
   const { say, parley, run } = await aFolder();

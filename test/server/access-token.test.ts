@@ -11,19 +11,19 @@ beforeEach(async () => {
 });
 
 describe('the owner’s token', () => {
-  it('is made once, of 256 bits, and is readable by its owner only', async () => {
+  it('creates a token of 256 bits once, readable by its owner only', async () => {
     const token = await accessToken(dataDir);
     expect(Buffer.from(token, 'base64url')).toHaveLength(32);
     expect(await accessToken(dataDir)).toBe(token);
     expect((await stat(file())).mode & 0o777).toBe(0o600);
   });
 
-  it('is one token for all who start at once', async () => {
+  it('creates one token for all processes that start at once', async () => {
     const tokens = await Promise.all(Array.from({ length: 8 }, () => accessToken(dataDir)));
     expect(new Set(tokens).size).toBe(1);
   });
 
-  it('is made anew when a crash left half of it or nothing', async () => {
+  it('creates another token if a crash left half of one or none', async () => {
     for (const left of ['', '\n', 'AAAA']) {
       await writeFile(file(), left);
       const token = await accessToken(dataDir);
@@ -32,7 +32,7 @@ describe('the owner’s token', () => {
     }
   });
 
-  it('leaves no other file beside it', async () => {
+  it('leaves no other file beside the token', async () => {
     await accessToken(dataDir);
     expect(await readdir(dataDir)).toEqual(['token']);
   });

@@ -2,7 +2,7 @@ import fastify from 'fastify';
 import { expect, it } from 'vitest';
 import { describeApi } from '../../src/server/api-document.ts';
 
-it('lets no route start that the description of the API says nothing of', () => {
+it('refuses to start a route that the API description lacks', () => {
   const app = fastify();
   describeApi(app, { cookieName: () => 'c' });
   expect(() => app.get('/api/new', async () => ({}))).toThrow("GET /api/new isn't described");

@@ -12,7 +12,7 @@ function nearMiss(index: number): string {
 }
 
 describe('the limiter of wrong tokens', () => {
-  it('lets none of a hundred thousand wrong tokens in, and the right one at any time', async () => {
+  it('accepts none of a hundred thousand wrong tokens, but the right one at any time', async () => {
     let now = 1_000_000;
     const limiter = createAttemptLimiter({
       clock: { now: () => now, wait: async () => undefined },
@@ -32,7 +32,7 @@ describe('the limiter of wrong tokens', () => {
     expect([...kinds.keys()].sort()).toEqual(['limited', 'wrong']);
   });
 
-  it('remembers a bounded number of addresses, and asks for each lockout once', async () => {
+  it('remembers a bounded number of addresses and reads each lockout once', async () => {
     let asked = 0;
     const limiter = createAttemptLimiter(
       {
@@ -56,7 +56,7 @@ describe('the limiter of wrong tokens', () => {
     expect(asked).toBe(202);
   });
 
-  it('finds a lockout that another process has begun', async () => {
+  it('applies a lockout that another process started', async () => {
     const limiter = createAttemptLimiter({
       clock: { now: () => 1_000, wait: async () => undefined },
       lockouts: {
@@ -70,7 +70,7 @@ describe('the limiter of wrong tokens', () => {
   });
 });
 
-describe('whom a try counts against', () => {
+describe('the source of an attempt', () => {
   it.each([
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],
@@ -83,7 +83,7 @@ describe('whom a try counts against', () => {
     ['unknown', '198.51.100.1'],
     ['203.0.113.5:4711', '198.51.100.1'],
     ['', '198.51.100.1'],
-  ])('%j is %j', (address, source) => {
+  ])('counts an attempt from %j against %j', (address, source) => {
     expect(sourceOf(address, '198.51.100.1')).toBe(source);
   });
 });

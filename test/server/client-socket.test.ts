@@ -16,7 +16,7 @@ async function aConnection(): Promise<{ readonly socket: WebSocket; readonly cli
   return { socket, client };
 }
 
-it('adds no listeners for a client that goes on sending what closes its socket', async () => {
+it('adds no listeners for a client that keeps sending invalid frames', async () => {
   const { socket, client } = await aConnection();
   createClientSocket(socket).onMessage(() => undefined);
   const before = socket.listenerCount('close');
@@ -25,7 +25,7 @@ it('adds no listeners for a client that goes on sending what closes its socket',
   await once(client, 'close');
 });
 
-it('sends a page of long messages whole, and what follows it', async () => {
+it('sends a page of long messages in full, and the frame after it', async () => {
   const { socket, client } = await aConnection();
   const heard: number[] = [];
   client.on('message', (data) => heard.push(data.toString().length));
@@ -39,7 +39,7 @@ it('sends a page of long messages whole, and what follows it', async () => {
   expect(await last).toEqual([12_000_000, 8]);
 });
 
-it('cuts off a client that reads nothing', async () => {
+it('disconnects a client that reads nothing', async () => {
   const { socket, client } = await aConnection();
   client.pause();
   const { send } = createClientSocket(socket);

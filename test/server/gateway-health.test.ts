@@ -4,7 +4,7 @@ import { gatewayHealth } from '../../src/server/gateway-health.ts';
 import { watchStore } from '../../src/store/watch-store.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 
-it('asks a database that is slow to answer once, however many ask how the process is', async () => {
+it('asks a slow database once, however many callers ask for the health', async () => {
   const hung = Promise.withResolvers<never>();
   let asked = 0;
   const read = () => {

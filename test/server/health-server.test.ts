@@ -25,7 +25,7 @@ async function aHealthServer(deps: Partial<HealthServerDeps> = {}) {
 }
 
 describe('a process without a page', () => {
-  it('says that it lives, and what is missing until it is ready', async () => {
+  it('reports that the process lives and what is missing until it is ready', async () => {
     let missing = ['redis'];
     const { port } = await aHealthServer({ readiness: async () => ({ missing, components: [] }) });
     expect((await send({ port, path: '/healthz' })).status).toBe(200);
@@ -37,7 +37,7 @@ describe('a process without a page', () => {
     expect(await send({ port, path: '/readyz', method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
   });
 
-  it('gives its metrics to whoever has the token, and to nobody who guesses it', async () => {
+  it('gives metrics to holders of the token and limits guesses', async () => {
     const { port } = await aHealthServer();
     const ask = (authorization?: string) =>
       send({ port, path: '/metrics', headers: authorization === undefined ? {} : { authorization } });
@@ -48,7 +48,7 @@ describe('a process without a page', () => {
     expect((await ask('Bearer wrong-again')).status).toBe(429);
   });
 
-  it('answers to its own names only, changes nothing, and has no other route', async () => {
+  it('accepts only its own host names, changes nothing and has no other route', async () => {
     const { port } = await aHealthServer();
     const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
       send({ port, path, headers, method }).then(({ status }) => status);
@@ -60,14 +60,14 @@ describe('a process without a page', () => {
     for (const path of ['/', '/api/status', '/metrics/', '//healthz']) expect(await ask(path, {})).toBe(404);
   });
 
-  it('takes a free port when another has the one it was given', async () => {
+  it('uses a free port if the configured one is taken', async () => {
     const first = await aHealthServer();
     const second = await aHealthServer({ port: first.port });
     expect(second.port).not.toBe(first.port);
     expect((await send({ port: second.port, path: '/healthz' })).status).toBe(200);
   });
 
-  it('is not disturbed by what is no request', async () => {
+  it('survives invalid requests', async () => {
     const { port } = await aHealthServer();
     const socket = connect(port, '127.0.0.1');
     socket.end('\u0000\u0001 nonsense\r\n\r\n');
@@ -80,7 +80,7 @@ describe('readiness', () => {
   const needed = ['store', 'redis'];
   const at = 1_790_000_000_000;
 
-  it('names a channel that is down, since when, why, and when it is tried again', () => {
+  it('names a channel that is down, since when, why and when it is retried', () => {
     const reason = 'Unauthorized';
     const state = {
       kind: 'trouble',
@@ -104,7 +104,7 @@ describe('readiness', () => {
     ]);
   });
 
-  it('is told in full on request, else only what is down', () => {
+  it('reports all components on request, otherwise only those that are down', () => {
     const readiness = readinessOf({ needed, problems: [{ id: 'redis', text: 'away' }] }, []);
     const redis = { name: 'redis', state: 'down', reason: 'away' };
     expect(readyAnswer(readiness, '/readyz')).toEqual({
@@ -121,7 +121,7 @@ describe('readiness', () => {
     });
   });
 
-  it('does not wait for a channel that is off, or that another process receives for', () => {
+  it('does not wait for a channel that is off or received by another process', () => {
     const { missing, components } = readinessOf({ needed, problems: [{ id: 'redis', text: 'away' }] }, [
       { id: 'discord', state: { kind: 'off', reason: 'no token' } },
       { id: 'telegram', state: { kind: 'standby', reason: 'another process receives' } },

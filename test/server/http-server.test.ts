@@ -20,7 +20,7 @@ describe('http server', () => {
     running = undefined;
   });
 
-  it('says that it lives, and what is missing until it is ready', async () => {
+  it('reports that the process lives and what is missing until it is ready', async () => {
     let missing = ['store'];
     const { port } = await start({ readiness: async () => ({ missing }) });
     expect((await send({ port, path: '/healthz' })).status).toBe(200);
@@ -31,7 +31,7 @@ describe('http server', () => {
     expect((await send({ port, path: '/readyz' })).status).toBe(200);
   });
 
-  it('shows the notices of the owner, takes them away and answers questions, for who is signed in', async () => {
+  it('lets the signed-in owner see and dismiss alerts and answer questions', async () => {
     const notice = { id: 'n1', kind: 'lane-stuck', text: 'stuck', count: 1, since: 1, lastAt: 1 } as const;
     const choices = [{ verdict: 'approve', label: 'Approve' }] as const;
     const question = { id: 'q1', text: 'Eve asks', since: 1, choices };
@@ -76,7 +76,7 @@ describe('http server', () => {
     expect(dismissed).toEqual(['n1', 'n2', 'approve q1']);
   });
 
-  it('gives status, conversations and metrics only to who is signed in', async () => {
+  it('gives status, conversations and metrics only to signed-in clients', async () => {
     const { port, token, signIn } = await start();
     for (const path of ['/api/status', '/api/sessions', '/metrics', '/unknown']) {
       const refused = await send({ port, path });
@@ -91,7 +91,7 @@ describe('http server', () => {
     expect((await send({ port, path: '/api/sessions', headers: { cookie } })).body).toBe('{"sessions":[]}');
   });
 
-  it('signs one browser in per link, and leaves no secret in the address or the cookie', async () => {
+  it('signs in one browser per link without secrets in the address or the cookie', async () => {
     const { port, server, token } = await start();
     const path = pathOf(server.signInLink());
     const first = await send({ port, path });
@@ -105,7 +105,7 @@ describe('http server', () => {
     expect(second.headers.location).toBe('/#link-not-valid');
   });
 
-  it('forgets a link after fifteen minutes', async () => {
+  it('expires a link after fifteen minutes', async () => {
     let now = 1_000_000;
     const { port, server } = await start({ clock: { now: () => now, wait: async () => undefined } });
     const path = pathOf(server.signInLink());
@@ -113,7 +113,7 @@ describe('http server', () => {
     expect((await send({ port, path })).headers['set-cookie']).toBeUndefined();
   });
 
-  it('refuses cookies that are forged, expired or of another token', async () => {
+  it("refuses cookies that are forged, expired or another token's", async () => {
     let now = 1_000_000;
     const store = lazyStore();
     const clock = { now: () => now, wait: async () => undefined };
@@ -135,7 +135,7 @@ describe('http server', () => {
     await store.close();
   });
 
-  it('signs in by the token typed into the form, and out again for good', async () => {
+  it('signs in with a typed token and out again for good', async () => {
     const { port, url, token } = await start();
     const headers = { origin: url, 'content-type': 'application/json', 'x-parley': '1' };
     const path = '/api/sign-in';
@@ -155,7 +155,7 @@ describe('http server', () => {
     expect((await send({ port, path: '/api/status', headers: { cookie } })).status).toBe(401);
   });
 
-  it('locks an address out after ten wrong tokens, however many come at once, and never the right one', async () => {
+  it('locks an address out after ten wrong tokens, even concurrent ones, but never the right one', async () => {
     let now = 1_000_000;
     const { port, url, token } = await start({ clock: { now: () => now, wait: async () => undefined } });
     const tryToken = (value: string) =>
@@ -196,7 +196,7 @@ describe('http server', () => {
     }
   });
 
-  it('refuses a body that is too large before it is parsed, and prototype keys', async () => {
+  it('refuses too large a body before parsing it, and prototype keys', async () => {
     const { port, url } = await start();
     const headers = { origin: url, 'content-type': 'application/json', 'x-parley': '1' };
     const post = (body: string) => send({ port, path: '/api/sign-in', method: 'POST', headers, body });
@@ -206,7 +206,7 @@ describe('http server', () => {
     expect(Object.hasOwn(Object.prototype, 'isAdmin')).toBe(false);
   });
 
-  it('answers a fault without telling anything of it', async () => {
+  it('answers an internal error without details', async () => {
     const { port, token } = await start({
       status: () => Promise.reject(new Error('secret at /home/owner/data.sqlite')),
     });
@@ -215,7 +215,7 @@ describe('http server', () => {
     expect(answer.body).toBe('{"error":{"code":"internal"}}');
   });
 
-  it('hands a webhook its path, headers and raw body, and bounds the body', async () => {
+  it('passes a webhook its path, headers and raw body, and limits the body', async () => {
     const timed: string[] = [];
     const sections: Sections = {
       run: (name, work) => {
@@ -246,7 +246,7 @@ describe('http server', () => {
     expect(timed).toEqual(['webhook', 'webhook', 'webhook']);
   });
 
-  it('reads no body of a webhook whose caller doesn’t know the secret', async () => {
+  it('reads no body from a webhook caller without the secret', async () => {
     const { port, server } = await start();
     const bodies: unknown[] = [];
     server.routesFor(channelId('post')).webhook(
@@ -273,7 +273,7 @@ describe('http server', () => {
     expect((await send({ port, path, method: 'POST', headers, body: '{}' })).status).toBe(201);
   });
 
-  it('lets a webhook be called by any name of this server, but by no page', async () => {
+  it('accepts webhook calls to any of its names, but none from a page', async () => {
     const { port, server } = await start();
     server.routesFor(channelId('post')).webhook('webhook', async () => ({ status: 201 }));
     const post = (headers: Record<string, string>) =>

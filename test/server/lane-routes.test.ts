@@ -53,7 +53,7 @@ async function aLaneServer(over: Partial<OwnerLanes> = {}) {
   };
 }
 
-it('serves the lanes page by page, to nobody but who is signed in', async () => {
+it('serves lanes page by page to signed-in clients only', async () => {
   const { asked, port, get, post, form } = await aLaneServer();
   expect(await get('/api/lanes')).toEqual({
     status: 200,
@@ -72,7 +72,7 @@ it('serves the lanes page by page, to nobody but who is signed in', async () => 
   expect(asked).toHaveLength(2);
 });
 
-it('changes what waits and says what it has come to; what is malformed reaches nobody', async () => {
+it('changes waiting messages and reports the result; malformed requests have no effect', async () => {
   const { asked, get, post } = await aLaneServer();
   expect(await post('/api/queue/edit', { id: 'a', text: ' new\u0000 ' })).toEqual({
     status: 200,
@@ -109,7 +109,7 @@ it('changes what waits and says what it has come to; what is malformed reaches n
   expect(asked).toEqual([]);
 });
 
-it('ends the wait of who goes away', async () => {
+it('ends the wait of a client that disconnects', async () => {
   const waiting = Promise.withResolvers<void>();
   const over = Promise.withResolvers<LanesRequest>();
   const { port, cookie } = await aLaneServer({

@@ -40,7 +40,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     return { worker, conversation, conversationKey, claim: claimRun, deliver };
   };
 
-  it('count no message as unaccounted at rest, and all by outcome', async () => {
+  it('counts all messages by outcome and none as unaccounted at rest', async () => {
     const { worker, claim, deliver } = await say();
     await worker.answer(await claim(), 'hello');
     await deliver();
@@ -58,7 +58,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect(figures.has('nodejs_eventloop_lag_seconds')).toBe(true);
   });
 
-  it('show the calls that wait to ask the model again', async () => {
+  it('counts calls that wait to retry the model', async () => {
     const now = systemClock.now();
     const clock = { ...systemClock, now: () => now };
     const deps = { store: open(), clock, ...freeLoop, isRedisReady: () => true };
@@ -69,7 +69,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect((await read(createMetrics(deps))).get('parley_model_waiting_calls')).toBe(0);
   });
 
-  it('show what waits, what is worked on, and how long the oldest has waited', async () => {
+  it('counts waiting and running messages and how long the oldest has waited', async () => {
     const { claim, conversation } = await say(3);
     await claim();
     await sql(`update "inbox" set "createdAt" = "createdAt" - 60000
@@ -81,7 +81,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect(figures.get('parley_queue_oldest_seconds')).toBeGreaterThanOrEqual(60);
   });
 
-  it('tell lanes that are armed, due, parked and held by nobody apart', async () => {
+  it('tells armed, due, parked and unheld lanes apart', async () => {
     const before = await read(aMetrics());
     const armed = await say();
     await sql(`update "inbox" set "dueAt" = "dueAt" + 600000
@@ -99,7 +99,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     }
   });
 
-  it('count sub-agents by state, depth, class and end', async () => {
+  it('counts sub-agents by state, depth, class and end', async () => {
     const { claim } = await say();
     const parent = await claim();
     const child = aChildRow(parent);
@@ -116,7 +116,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     await sql(`delete from "children" where "treeId" = '${child.treeId}'`);
   });
 
-  it('count a live sub-agent as an orphan once its top-level run and lane are gone', async () => {
+  it('counts a live sub-agent as an orphan once its top-level run and lane are gone', async () => {
     const orphans = async () => (await read(aMetrics())).get('parley_children_orphaned');
     const { claim, worker } = await say();
     const parent = await claim();
@@ -137,7 +137,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect(await orphans()).toBe(0);
   });
 
-  it('show a message that nothing will ever move as lost, and every message in one place', async () => {
+  it('counts a message that nothing will process as lost, and every message once', async () => {
     const [gone, unended, forgotten] = [await say(), await say(), await say()];
     const run = await forgotten.claim();
     expect(unaccounted(await read(aMetrics()))).toMatchObject({ lost: 0 });
@@ -151,7 +151,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     );
   });
 
-  it('show messages of programs and sub-agents that nothing will ever move as lost', async () => {
+  it('counts messages of programs and sub-agents that nothing will process as lost', async () => {
     const family = aFamilyWorker(open());
     const { lane, run } = await family.begin();
     const item = anItem('look at this');
@@ -172,7 +172,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     );
   });
 
-  it('count a long history in slices, and what is new in it the next time', async () => {
+  it('counts a long history in slices and later only what changed', async () => {
     // With a fixed clock no count takes long, and none is served from the cache.
     const now = Date.now();
     const clock = { ...systemClock, now: () => now };
@@ -201,7 +201,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
   });
 });
 
-it('say that the database is away instead of showing what it said before', async () => {
+it('reports an unavailable database instead of earlier figures', async () => {
   const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), false);
   const figures = await read(metrics);
   expect([figures.get('parley_store_up'), figures.get('parley_redis_up')]).toEqual([0, 0]);
@@ -210,12 +210,12 @@ it('say that the database is away instead of showing what it said before', async
   ).toEqual([]);
 });
 
-it('do not hide a fault of their own as an outage', async () => {
+it('does not report its own fault as an outage', async () => {
   const metrics = metricsWhile(new Error('no such column'), true);
   await expect(metrics.metrics()).rejects.toThrow('no such column');
 });
 
-it('count what came to a full lane, and what may have been missed, from the first request on', async () => {
+it('counts overflows and missed events from the first request on', async () => {
   const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true);
   metrics.overflowed('summarize');
   metrics.missed('telegram');
@@ -229,7 +229,7 @@ it('count what came to a full lane, and what may have been missed, from the firs
   expect(figures.has('parley_events_missed_total{channel="telegram"}')).toBe(false);
 });
 
-it('count what came in by what was decided about it, and why not, from the first request on', async () => {
+it('counts events by outcome and reason from the first request on', async () => {
   const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true);
   const ignored = { kind: 'ignored', reason: 'not-mentioned' } as const;
   metrics.received('signal', [ignored]);
@@ -244,7 +244,7 @@ it('count what came in by what was decided about it, and why not, from the first
   });
 });
 
-it('count deliveries and their latency from the first request on', async () => {
+it('counts deliveries and their latency from the first request on', async () => {
   const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true);
   metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });
   await metrics.metrics();
@@ -258,7 +258,7 @@ it('count deliveries and their latency from the first request on', async () => {
   expect(figures.get('parley_delivery_seconds_count{channel="test"}')).toBe(1);
 });
 
-it('are not even loaded before somebody asks for them', () => {
+it('loads no metrics library before somebody asks for metrics', () => {
   const script = `
     const { createRequire } = await import('node:module');
     await import('./src/server/gateway-health.ts');

@@ -61,15 +61,15 @@ describe('host and origin', () => {
     expect((await ask('/api/status', {})).status).toBe(200);
   };
 
-  it('answers no other spelling of its address, on any route', { timeout: 300_000 }, () =>
+  it('refuses any other spelling of its host, on every route', { timeout: 300_000 }, () =>
     refusesAll('host', hostileHosts(running.port), 421),
   );
 
-  it('gives other origins nothing, on any route, though signed in', { timeout: 300_000 }, () =>
+  it('gives other origins nothing, on every route, even with a session', { timeout: 300_000 }, () =>
     refusesAll('origin', hostileOrigins(running.port), 403),
   );
 
-  it('ignores the case of letters in its own names and in configured ones', async () => {
+  it('ignores case in its own and configured names', async () => {
     for (const host of [`LocalHost:${running.port}`, 'Parley.HOME:8443']) {
       const answer = await ask('/api/status', { host, origin: `http://${host.toLowerCase()}` });
       expect([answer.status, host]).toEqual([200, host]);
@@ -106,7 +106,7 @@ describe('host and origin', () => {
     }
   });
 
-  it('answers as usual who offers another protocol, as Java’s client does with each request', async () => {
+  it('answers as usual if a client offers another protocol, as Java’s does with each request', async () => {
     const offer = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAEAAEAA' };
     const headers = { ...offer, authorization: `Bearer ${running.token}` };
     expect((await send({ port: running.port, path: '/api/status', headers })).status).toBe(200);
@@ -118,7 +118,7 @@ describe('host and origin', () => {
     );
   });
 
-  it('answers a configured host, over https as well', async () => {
+  it('accepts a configured host, over https, too', async () => {
     const host = 'parley.home:8443';
     const get = (origin: string) =>
       send({ port: running.port, path: '/api/status', headers: { host, origin, cookie } });
@@ -126,7 +126,7 @@ describe('host and origin', () => {
     expect((await get(`http://127.0.0.1:${running.port}`)).status).toBe(403);
   });
 
-  it('tells a person under an unknown name what to set, in words', async () => {
+  it('tells a person who uses an unknown name what to configure', async () => {
     const get = (host: string) =>
       send({ port: running.port, path: '/', headers: { host, accept: 'text/html,*/*' } });
     const named = await get('parley.lan:7411');
@@ -158,7 +158,7 @@ describe('host and origin', () => {
     expect(stillIn.status).toBe(200);
   });
 
-  it('does not believe forwarded headers', async () => {
+  it('ignores forwarded headers', async () => {
     const answer = await send({
       port: running.port,
       path: '/api/status',
@@ -167,7 +167,7 @@ describe('host and origin', () => {
     expect(answer.status).toBe(421);
   });
 
-  it('sends the strict headers with every answer, refusals included', async () => {
+  it('sends strict headers with every response, including refusals', async () => {
     for (const path of ['/', '/api/status', '/unknown', '/page/main.js']) {
       const { headers } = await send({ port: running.port, path });
       expect(headers['content-security-policy']).toContain("default-src 'none'");
@@ -194,7 +194,7 @@ describe('host and origin', () => {
 });
 
 describe('open sockets', () => {
-  it('end with their session, and with the server, even of a client that never answers', async () => {
+  it('closes sockets with their session and with the server, even if the client does not answer', async () => {
     const running = await aServer();
     running.server.routesFor(channelId('post')).socket('chat', () => undefined);
     const cookie = await running.signIn();
@@ -256,10 +256,10 @@ function upgrade(
   });
 }
 
-describe('a server that listens for other machines', () => {
+describe('a server open to other machines', () => {
   const own = () => ownAddresses('0.0.0.0')[0] ?? '127.0.0.1';
 
-  it("answers to the machine's own addresses at its port, over http alone", async () => {
+  it("accepts the machine's own addresses at its port, over http only", async () => {
     const running = await aServer({ host: '0.0.0.0' });
     const cookie = await running.signIn();
     const host = `${own()}:${running.port}`;
@@ -271,7 +271,7 @@ describe('a server that listens for other machines', () => {
     await running.server.close();
   });
 
-  it('answers to a configured name with every port when it has none', async () => {
+  it('accepts a configured name without a port at every port', async () => {
     const running = await aServer({ allowedHosts: ['Parley.home'] });
     const get = (host: string) => send({ port: running.port, path: '/', headers: { host } });
     for (const host of ['parley.home', 'parley.home:443', `parley.home:${running.port}`])
@@ -281,7 +281,7 @@ describe('a server that listens for other machines', () => {
     await running.server.close();
   });
 
-  it('sends the cookie over TLS alone when a trusted proxy says that it came so, and believes no other', async () => {
+  it('marks the cookie Secure only if a trusted proxy reports TLS', async () => {
     const cookieOf = async (deps: Parameters<typeof aServer>[0], headers: Record<string, string>) => {
       const running = await aServer(deps);
       const path = pathOf(running.server.signInLink());
@@ -296,7 +296,7 @@ describe('a server that listens for other machines', () => {
     expect(await cookieOf({}, forwarded)).not.toContain('Secure');
   });
 
-  it('names the address that a phone can use, and none that it cannot', () => {
+  it('names the address that a phone can use, and no other', () => {
     const one = (address: string, internal = false, family: 'IPv4' | 'IPv6' = 'IPv4') =>
       ({ address, internal, family, netmask: '', mac: '', cidr: null, scopeid: 0 }) as NetworkInterfaceInfo;
     const interfaces = () => ({

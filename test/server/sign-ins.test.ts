@@ -69,7 +69,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect((await send({ port: server.port, path, headers })).headers.location).toBe('/');
   });
 
-  it('outlive a restart, and so does a sign-out', async () => {
+  it('keeps sign-ins and sign-outs over a restart', async () => {
     const first = await start();
     const [left, kept] = [await first.signIn(), await first.signIn()];
     expect((await post(first, '/api/sign-out', { cookie: left })).status).toBe(204);
@@ -79,7 +79,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect((await get(second, '/api/status', kept)).status).toBe(200);
   });
 
-  it('are listed with what the browser calls itself, without what it signs in with', async () => {
+  it('lists sign-ins by browser name, without their secrets', async () => {
     const server = await start();
     const [own, other] = [await server.signIn(firefox), await server.signIn('<b>curl</b>\t8')];
     const answer = await get(server, '/api/sign-ins', own);
@@ -93,7 +93,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect((await send({ port: server.port, path: '/api/sign-ins' })).status).toBe(401);
   });
 
-  it('end in every process, with their open sockets and no others', async () => {
+  it('ends a sign-in in every process, with its open sockets and no others', async () => {
     const [here, there] = [await start(), await start({ store: await another() })];
     const [ended, kept] = [await here.signIn(), await here.signIn()];
     const sockets = await Promise.all([openSocket(there, ended), openSocket(there, kept)]);
@@ -108,7 +108,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     for (const socket of sockets) socket.terminate();
   });
 
-  it('end all but the one that asks', async () => {
+  it('ends all other sign-ins', async () => {
     const server = await start();
     const cookies = [await server.signIn(), await server.signIn(), await server.signIn()];
     const [own = ''] = cookies;
@@ -119,7 +119,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect(bad.status).toBe(400);
   });
 
-  it('end with the requests that they have under way', async () => {
+  it('ends the running requests of a sign-in with it', async () => {
     const limits = { ...connectionLimits, uploadIdleMs: 600_000, requestMs: 600_000 };
     const server = await start({ limits, maxUploadBytes: 1_000 });
     const begun = Promise.withResolvers<void>();
@@ -141,7 +141,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     await closed;
   });
 
-  it('end with the links that they have asked for and nobody has used', async () => {
+  it('ends the unused links that a sign-in has requested with it', async () => {
     const server = await start();
     const [thief, owner] = [await server.signIn(), await server.signIn()];
     const link = async (cookie: string): Promise<string> =>
@@ -154,7 +154,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect(await listAt(server, owner)).toHaveLength(2);
   });
 
-  it('are bounded in number, the one seen longest ago first, and swept once they are over', async () => {
+  it('limits the number of sign-ins, drops the least recently seen and deletes expired ones', async () => {
     let now = 1_000_000;
     const server = await start({ clock: { now: () => now, wait: async () => undefined } });
     const first = await server.signIn();
@@ -170,7 +170,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect(await listAt(server, fresh)).toHaveLength(1);
   });
 
-  it('keep who is signed in while the database is away, and say so to everybody else', async () => {
+  it('keeps known sign-ins while the database is unavailable and refuses all others', async () => {
     let isAway = false;
     const away = async () => Promise.reject(Object.assign(new Error('away')));
     const whole = store();
@@ -194,7 +194,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     expect((await get(server, '/api/status', known)).status).toBe(401);
   });
 
-  it('lock a guesser out across restarts, by the address that a trusted proxy names', async () => {
+  it('locks a guesser out across restarts, by the address that a trusted proxy names', async () => {
     const guess = (at: RunningServer, from: string, value = 'wrong') =>
       send({
         port: at.port,
@@ -234,6 +234,6 @@ it.each([
   [undefined, 'Unknown browser'],
   ['\u202e\u0007', 'Unknown browser'],
   ['x'.repeat(100_000), 'x'.repeat(60)],
-])('a browser that says %.50s is shown as %s', (userAgent, shown) => {
+])('shows a browser that says %.50s as %s', (userAgent, shown) => {
   expect(describeBrowser(userAgent)).toBe(shown);
 });

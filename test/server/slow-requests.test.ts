@@ -30,7 +30,7 @@ async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
   return text;
 }
 
-describe('a request that is only half sent', () => {
+describe('half-sent requests', () => {
   let running: RunningServer;
   beforeAll(async () => {
     const limits = {
@@ -48,7 +48,7 @@ describe('a request that is only half sent', () => {
   });
   afterAll(() => running.server.close());
 
-  it.each(sentHalf)('is cut: %s', async (_what, sent) => {
+  it.each(sentHalf)('cuts off a half-sent request: %s', async (_what, sent) => {
     const { socket, ended } = open(sent);
     // Sending one byte now and then, as a slow attacker does, buys no extra time.
     const dribble = setInterval(() => socket.write(sent === '' ? '' : 'a'), 40);
@@ -57,7 +57,7 @@ describe('a request that is only half sent', () => {
     clearInterval(dribble);
   });
 
-  it('is waited for when it is a file of somebody signed in, as long as it comes on', async () => {
+  it("waits for a signed-in client's file as long as it keeps arriving", async () => {
     const begun = Promise.withResolvers<void>();
     running.server.routesFor(channelId('post')).upload(async ({ bytes }) => {
       begun.resolve();
@@ -71,7 +71,7 @@ describe('a request that is only half sent', () => {
     expect(await file.ended).toContain('halfrest');
   });
 
-  it('is cut when nothing more of the file comes', async () => {
+  it('cuts off a file that stops arriving', async () => {
     const limits = { ...connectionLimits, uploadIdleMs: 100 };
     const strict = await aServer({ limits, maxUploadBytes: 1_000 });
     const take = async ({ bytes }: UploadedFile) => ({ status: 200, body: await textOf(bytes) });
@@ -80,7 +80,7 @@ describe('a request that is only half sent', () => {
     await strict.server.close();
   });
 
-  it('takes no place from others: an address has so many connections and no more', async () => {
+  it('limits the connections of one address', async () => {
     const held = Array.from({ length: 12 }, () => open('GET /healthz HTTP/1.1\r\nhost: HOST\r\n'));
     await Promise.all(held.map(({ connected }) => connected));
     const more = open('GET /healthz HTTP/1.1\r\nhost: HOST\r\n\r\n');

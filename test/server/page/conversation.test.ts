@@ -77,7 +77,7 @@ describe('the conversation of the page', () => {
       expect(retryOf(failed(first, over))).toEqual([undefined]);
   });
 
-  it('forgets with its connection what goes on, and is told anew by the store', () => {
+  it('forgets activity with its connection and learns it again from the store', () => {
     const started: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'started' } };
     const growing: ServerFrame = { type: 'preview', text: 'Once', spans: [] };
     const away = reduce(after(own('taken'), started, growing), { kind: 'connection', state: 'lost' });
@@ -93,7 +93,7 @@ describe('the conversation of the page', () => {
     });
   });
 
-  it('reads again after a pause what may have changed, however long ago it was said', () => {
+  it('reads what may have changed again after a pause, however old it is', () => {
     const newest = { ...own('answered').items[0], position: 100, messageId: 'newest' };
     const pausedIn = (state: string) =>
       resumeFrom(after(own(state), { type: 'items', items: [newest] })).after;
@@ -102,7 +102,7 @@ describe('the conversation of the page', () => {
     expect(pausedIn('delivering')).toBe(0);
   });
 
-  it('shows each sub-agent where it was spawned, whatever becomes of it', () => {
+  it('shows each sub-agent where it was spawned, whatever its state', () => {
     const child = { id: 'c', depth: 1, name: 'look', agentId: 'main', createdAt: 1, tokens: 0, cost: 0 };
     const shown = (state: State) =>
       entriesInOrder(state).map((entry) => entry.message?.id ?? `${entry.child?.id}: ${entry.child?.state}`);
@@ -113,7 +113,7 @@ describe('the conversation of the page', () => {
     expect(shown(after(own('answered'), stored, { type: 'standing', hellos: 1 }))).toEqual(['own', 'p']);
   });
 
-  it('shows nothing of a session that its conversation has left, and keeps what is unsent', () => {
+  it('shows nothing of a session that the conversation has left, but keeps unsent messages', () => {
     const [item] = stored.items;
     const other = { type: 'items', of: 't', items: [{ ...item, position: 1, messageId: 'q' }] } as const;
     const sending = reduce(after({ ...stored, of: 's' }), unsent);
@@ -122,12 +122,12 @@ describe('the conversation of the page', () => {
     expect(resumeFrom(moved)).toEqual({ after: 0, of: 't' });
   });
 
-  it('takes a run away that ended unseen', () => {
+  it('removes a run that ended unseen', () => {
     const started: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'started' } };
     expect(after(started, { type: 'standing', hellos: 1 }).run).toBeUndefined();
   });
 
-  it('shows each message once and in order, whatever comes first and how often', () => {
+  it('shows each message once and in order, whatever order frames arrive in', () => {
     const happenings = [
       unsent,
       ...[{ type: 'ack', id: 'own', state: 'accepted' } as const, own('answered'), part, stored].map(
@@ -155,7 +155,7 @@ describe('the conversation of the page', () => {
     );
   });
 
-  it('tells what became of a question to somebody who presses too late, once and in its place', () => {
+  it("shows a late press the question's outcome once, in its place", () => {
     const pressed = (reason: string): ServerFrame => {
       const text = 'Already approved by Ann.';
       return { type: 'ack', id: 'press', state: 'pressed', reason, text };
@@ -170,7 +170,7 @@ describe('the conversation of the page', () => {
     for (const reason of ['approved', 'denied']) expect(shown(reason)).toEqual(['hi', 'hello']);
   });
 
-  it('says what became of an own message, from sending to its end', () => {
+  it('shows the state of an own message from sending to its end', () => {
     const stateOf = (state: State) => messagesInOrder(state)[0]?.state;
     let state = reduce(emptyConversation, unsent);
     expect(stateOf(state)).toBe('sending');
@@ -182,7 +182,7 @@ describe('the conversation of the page', () => {
     expect([stateOf(state), isWorking(state)]).toEqual(['answered', false]);
   });
 
-  it('keeps a command ahead of its answer and of what is said later', () => {
+  it('keeps a command ahead of its answer and of later messages', () => {
     const answer = {
       ...stored.items[0],
       messageId: 'answer',
@@ -204,7 +204,7 @@ describe('the conversation of the page', () => {
     expect(messagesInOrder(ended).map(({ id }) => id)).toEqual(['own', 'command', 'answer', 'later']);
   });
 
-  it('keeps what gets no place of its own where it was sent, also on a page that just opened', () => {
+  it('keeps a message without a position where it was sent, even on a page just opened', () => {
     const later = { ...stored, items: [{ ...stored.items[0], messageId: 'later', position: 3 }] };
     const left = { kind: 'unsent', frame: { type: 'send', id: 'left', text: '?' }, at: 2 };
     const told = (frame: ServerFrame) => ({ kind: 'frame', frame });
@@ -223,20 +223,20 @@ describe('the conversation of the page', () => {
     }
   });
 
-  it('lets the answer take the place of its preview', () => {
+  it('replaces the preview by the answer', () => {
     const preview: ServerFrame = { type: 'preview', text: 'hel', spans: [] };
     expect(after(preview).preview).toEqual({ text: 'hel', spans: [] });
     expect(after(preview, part).preview).toBeUndefined();
     expect(after(preview, stored).preview).toBeUndefined();
   });
 
-  it('takes away the preview of an answer that was never said', () => {
+  it('removes the preview of an answer that was never sent', () => {
     const ended: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'ended' } };
     const state = after({ type: 'preview', text: 'NO', spans: [] }, ended);
     expect(reduce(state, { kind: 'preview-settled' }).preview).toBeUndefined();
   });
 
-  it('says what a run waits for, until it goes on', () => {
+  it('shows what a run waits for until it continues', () => {
     const parked: ServerFrame = {
       type: 'event',
       event: { kind: 'parked', runId: 'r', reason: 'an approval' },

@@ -12,8 +12,8 @@ const marked = (source: string) => {
   return spans.map((span) => [span.kind, text.slice(span.start, span.start + span.length)]);
 };
 
-describe('markdown of the page', () => {
-  it('marks what it knows', () => {
+describe("the page's Markdown", () => {
+  it('marks the syntax that it knows', () => {
     expect(marked('a **b *c* d** `e` ~~f~~')).toEqual([
       ['italic', 'c'],
       ['bold', 'b c d'],
@@ -29,7 +29,7 @@ describe('markdown of the page', () => {
     ]);
   });
 
-  it('leaves what it does not know as it was written', () => {
+  it('leaves unknown syntax as it was written', () => {
     for (const text of [
       '2 * 3 * 4',
       'a ** b',
@@ -44,7 +44,7 @@ describe('markdown of the page', () => {
     }
   });
 
-  it('marks only inside the text, and loses no word', () => {
+  it('marks only inside the text and loses no word', () => {
     holds(
       fc.property(
         fc.string({

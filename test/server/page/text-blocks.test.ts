@@ -37,8 +37,8 @@ function shown(text: string): unknown {
 
 const asSent = (markdown: string) => formatMarkdown(markdown).text;
 
-describe('lists and tables of the page', () => {
-  it('are those that the model wrote', () => {
+describe("the page's lists and tables", () => {
+  it('finds the lists that the model wrote', () => {
     const text = asSent(
       'Do:\n\n- a\n- b\n  1. b1\n  2. b2\n- c\n\nthen\n\n3. x\n4. y\n\n- [x] done\n- [ ] open',
     );
@@ -52,7 +52,7 @@ describe('lists and tables of the page', () => {
     expect(shown(asSent('- first\n  more of it\n- second'))).toEqual([['•', 'first/more of it', 'second']]);
   });
 
-  it('are tables with the cells of the model, also with wide letters and empty cells', () => {
+  it("finds the model's table cells, even with wide letters and empty cells", () => {
     const { text, spans } = formatMarkdown('| a | 漢字 |\n|---|---:|\n| one two | 1 |\n|  | 22 |');
     const [{ start = 0, length = 0 } = {}] = spans;
     expect(readTable(text.slice(start, start + length))).toEqual([
@@ -63,7 +63,7 @@ describe('lists and tables of the page', () => {
     expect(readTable('let a = 1;\nlet b;')).toBeUndefined();
   });
 
-  it('lose no word', () => {
+  it('loses no word', () => {
     const unit = fc.constantFrom('a', ' ', '  ', '• ', '☐ ', '1. ', '\n', '12');
     holds(
       fc.property(fc.string({ unit }), (text) => {
@@ -87,7 +87,7 @@ describe('lists and tables of the page', () => {
   });
 
   it.each(['• ', '• a\n', '  • a\n', 'a\n', '\n', '1. \n'])(
-    'take at most three times as long for twice the length of %j',
+    'takes at most three times as long for twice the length of %j',
     (unit) => {
       const textOf = (length: number) => unit.repeat(length / unit.length);
       const read = (text: string) => readBlocks(text, 0, text.length);
