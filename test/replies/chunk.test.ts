@@ -15,7 +15,7 @@ const code = (text: string, start: number, length: number): FormattedText => ({
   spans: [{ kind: 'code-block', start, length, language: 'ts' }],
 });
 
-describe('chunkFormatted', () => {
+describe('chunks of a formatted text', () => {
   it.each([
     ['one paragraph.\n\nanother one', 20, ['one paragraph.', 'another one']],
     ['a line\nand another\nthird', 20, ['a line\nand another', 'third']],
@@ -33,7 +33,7 @@ describe('chunkFormatted', () => {
     expect(cut(text, maxLength)).toEqual(expected);
   });
 
-  it('keeps the cells of a table for the page only where the table is whole', () => {
+  it('keeps the cells of a table for the page only if the table is whole', () => {
     const rows = ['| a |', '|---|', ...Array.from({ length: 8 }, (_, row) => `| row ${row} |`)].join('\n');
     const drawn = (maxLength: number) =>
       chunkFormatted(formatMarkdown(rows), { maxLength }).map(({ spans }) =>
@@ -50,7 +50,7 @@ describe('chunkFormatted', () => {
     expect(cut(text.slice(23), 18)[0]).toBe('Eeee ffff.');
   });
 
-  it('does not make a tiny message for the sake of a paragraph', () => {
+  it("doesn't make a tiny message for the sake of a paragraph", () => {
     expect(cut(`Hi.\n\n${'word '.repeat(30)}`, 100)[0]?.length).toBeGreaterThan(25);
   });
 
@@ -78,7 +78,7 @@ describe('chunkFormatted', () => {
     }
   });
 
-  it('keeps surrogate pairs whole where one character is longer than a message', () => {
+  it('keeps surrogate pairs whole if one character is longer than a message', () => {
     for (const text of cut(`👨‍👩‍👧‍👦${'\u0301'.repeat(50)}`, 4)) expect(text.isWellFormed()).toBe(true);
   });
 
@@ -107,7 +107,7 @@ describe('chunkFormatted', () => {
     .array(pieces, { minLength: 1, maxLength: 60 })
     .map((parts) => formatMarkdown(parts.join('')));
 
-  it('joins to the original but for the white space at the cuts, each piece within the limit', () => {
+  it('joins to the original except for white space at the cuts, with each piece within the limit', () => {
     check(
       fc.property(answers, fc.integer({ min: 12, max: 120 }), (formatted, maxLength) => {
         let at = 0;
@@ -127,7 +127,7 @@ describe('chunkFormatted', () => {
     );
   });
 
-  it('fits every piece where the native form is longer than the text', () => {
+  it('keeps every piece within the limit if the native form is longer than the text', () => {
     /** As in Markdown: two more characters at either end of a span, and an escape before every special character. */
     const nativeLength = ({ text, spans }: FormattedText) =>
       text.length + 4 * spans.length + text.replace(/\w/g, '').length;
@@ -142,7 +142,7 @@ describe('chunkFormatted', () => {
     );
   });
 
-  it('keeps spans lawful in every piece', () => {
+  it('keeps spans valid in every piece', () => {
     check(
       fc.property(answers, fc.integer({ min: 12, max: 120 }), (formatted, maxLength) => {
         for (const chunk of chunkFormatted(formatted, { maxLength })) expectLawfulSpans(chunk);

@@ -6,8 +6,8 @@ const route = aRoute();
 const judge = (finalText: string, ...toolSends: readonly ReturnType<typeof aToolSend>[]) =>
   judgeRepeat(finalText, toolSends, { route });
 
-describe('judgeRepeat', () => {
-  it('pitfall 20: suppresses a final text that repeats what the message tool sent', () => {
+describe('repeats of a tool’s message', () => {
+  it('suppresses a final text that repeats what the message tool sent (pitfall 20)', () => {
     const sent = aToolSend({ text: 'The train leaves at 9:40 from platform 3.' });
     expect(judge('The train leaves at 9:40 from platform 3.', sent)).toBe('repeats');
     expect(judge('  the TRAIN leaves at 9:40\nfrom platform 3. 🚆', sent)).toBe('repeats');
@@ -15,7 +15,7 @@ describe('judgeRepeat', () => {
     expect(judge('👍', aToolSend({ text: '👍' }))).toBe('repeats');
   });
 
-  it('pitfall 20: suppresses a final text that joins two sends', () => {
+  it('suppresses a final text that joins two sends (pitfall 20)', () => {
     expect(
       judge(
         'First part. Second part.',
@@ -34,11 +34,11 @@ describe('judgeRepeat', () => {
     '✅ Sent',
     'Gesendet.',
     'Enviado',
-  ])('pitfall 20: suppresses the mere acknowledgement %j', (text) => {
+  ])('suppresses the mere acknowledgement %j (pitfall 20)', (text) => {
     expect(judge(text, aToolSend({ text: 'The train leaves at 9:40.' }))).toBe('acknowledges');
   });
 
-  it.each(['Sent!', 'Done.'])('delivers %j when nothing was sent', (text) => {
+  it.each(['Sent!', 'Done.'])('delivers %j if nothing was sent', (text) => {
     expect(judge(text)).toBe('new');
   });
 
@@ -48,20 +48,20 @@ describe('judgeRepeat', () => {
     expect(judgeRepeat('Sent!', [aToolSend({ text: 'x' })], options)).toBe('new');
   });
 
-  it('pitfall 21: delivers a long answer that quotes a short line that was sent', () => {
+  it('delivers a long answer that quotes a short line that was sent (pitfall 21)', () => {
     const sent = aToolSend({ text: 'Looking into it' });
     expect(judge(`I was looking into it, and found three reasons: ${'because '.repeat(20)}`, sent)).toBe(
       'new',
     );
   });
 
-  it('counts containment from ten characters and half of the longer on', () => {
+  it('counts containment from ten characters and half of the longer text on', () => {
     expect(judge('abcdefghij 123456789', aToolSend({ text: 'abcdefghij' }))).toBe('repeats');
     expect(judge('abcdefghij 1234567890', aToolSend({ text: 'abcdefghij' }))).toBe('new');
     expect(judge('abcdefghi 1', aToolSend({ text: 'abcdefghi' }))).toBe('new');
   });
 
-  it('pitfall 22: delivers the answer after a send to another conversation or thread', () => {
+  it('delivers the answer after a send to another conversation or thread (pitfall 22)', () => {
     const elsewhere = aToolSend({ text: 'Hello there, Bob', route: aRoute({ conversation: 'other' }) });
     expect(judge('Hello there, Bob', elsewhere)).toBe('new');
     expect(judge('Sent!', elsewhere)).toBe('new');
@@ -71,20 +71,20 @@ describe('judgeRepeat', () => {
   });
 
   it.each(['failed', 'unknown'] as const)(
-    'pitfall 23: delivers the answer after a send that is %s',
+    'delivers the answer after a send that is %s (pitfall 23)',
     (state) => {
       expect(judge('Hello there, Bob', aToolSend({ text: 'Hello there, Bob', state }))).toBe('new');
       expect(judge('Sent!', aToolSend({ text: 'x', state }))).toBe('new');
     },
   );
 
-  it('pitfall 24: delivers the answer after a send to another session', () => {
+  it('delivers the answer after a send to another session (pitfall 24)', () => {
     expect(judge('Hello there, Bob', aToolSend({ text: 'Hello there, Bob', tool: 'sessions_send' }))).toBe(
       'new',
     );
   });
 
-  it('strips media that were already sent here, and no others', () => {
+  it('removes media that were already sent here, and no others', () => {
     const media = [{ path: '/w/a.png' }, { path: '/w/b.png' }];
     expect(withoutSentMedia(media, [aToolSend({ media: ['/w/a.png'] })], route)).toEqual([
       { path: '/w/b.png' },

@@ -71,15 +71,12 @@ const patterns = [
 ];
 
 describe('formulas, file patterns and names', () => {
-  it.each([...formulas, ...displays, ...patterns])(
-    'shows %j as it is written, on every network',
-    (literal) => {
-      for (const markdown of [literal, `See: ${literal}`, `${literal}\n\n**bold** and *more*`])
-        for (const shown of shownTexts(markdown)) expect(shown).toContain(literal);
-    },
-  );
+  it.each([...formulas, ...displays, ...patterns])('shows %j as written, on every network', (literal) => {
+    for (const markdown of [literal, `See: ${literal}`, `${literal}\n\n**bold** and *more*`])
+      for (const shown of shownTexts(markdown)) expect(shown).toContain(literal);
+  });
 
-  it('keeps them among other markup, byte for byte', () => {
+  it('keeps literals among other markup, byte for byte', () => {
     const around = [
       '*it*',
       '**bold**',
@@ -133,13 +130,13 @@ describe('formulas, file patterns and names', () => {
     ['\\[x\\] done, \\[1\\] *e*', '[x] done, [1] e', ['e']],
     ['\\[my-link\\](x) *e*', '[my-link](x) e', ['e']],
     ['*a* is .NET, *.NET* too', 'a is .NET, .NET too', ['a', '.NET']],
-  ])('takes %j for ordinary text', (markdown, text, marked) => {
+  ])('treats %j as ordinary text', (markdown, text, marked) => {
     const formatted = formatMarkdown(markdown);
     expect(formatted.text).toBe(text);
     expect(formatted.spans.map(({ start, length }) => text.slice(start, start + length))).toEqual(marked);
   });
 
-  it('puts back exactly what it hid, in any text', () => {
+  it('restores exactly what it hid, in any text', () => {
     const pieces = fc.constantFrom(
       '$',
       '$$',
@@ -214,7 +211,7 @@ describe('emphasis beside Chinese, Japanese and Korean characters', () => {
     ['这是**重要**的', '重要'],
     ['이름**(별명)**은', '(별명)'],
     ['**「引用」**と書く', '「引用」'],
-  ])('is found in %j', (markdown, marked) => {
+  ])('finds the emphasis in %j', (markdown, marked) => {
     const { text, spans } = formatMarkdown(markdown);
     expect(text).not.toMatch(/[*~]/);
     expect(spans.map(({ start, length }) => text.slice(start, start + length))).toEqual([marked]);

@@ -14,7 +14,7 @@ import { silentLog } from '../support/silent-log.ts';
 const endless = 'www.a_'.repeat(16_000);
 const long = `# A title\n\n${'Some **bold** words, and [a link](https://x.example/a).\n\n'.repeat(400)}`;
 
-describe('the formatter that parses long texts', () => {
+describe('the formatter of long texts', () => {
   const formatters: MarkdownFormatter[] = [];
   const aDesk = (limits: Partial<FormatterLimits> = {}) => {
     const formatter = createMarkdownFormatter({
@@ -28,11 +28,11 @@ describe('the formatter that parses long texts', () => {
     for (const formatter of formatters.splice(0)) await formatter.close();
   });
 
-  it('makes of a text what the parser makes of it', async () => {
+  it('formats a text as the parser does', async () => {
     expect(await aDesk().format(long)).toEqual(formatMarkdown(long));
   });
 
-  it('gives a text that takes too long back as it was written, and parses the next one', async () => {
+  it('returns a text that takes too long unformatted, and parses the next one', async () => {
     const formatter = aDesk({ parseMs: 200 });
     const [given, next] = await Promise.all([formatter.format(endless), formatter.format('**a**')]);
     expect(given).toEqual({ text: endless, spans: [] });
@@ -40,7 +40,7 @@ describe('the formatter that parses long texts', () => {
     expect(formatter.counts()).toEqual({ parsed: 1, givenUp: 1 });
   });
 
-  it('gives back what finds too many before it, waits too long, is too long or comes too late', async () => {
+  it('returns a text unformatted that is too long, waits too long, or comes too late', async () => {
     const formatter = aDesk({ mostWaiting: 1, totalMs: 300, parseMs: 60_000 });
     const held = formatter.format(endless);
     const refused = await formatter.format('**a**');
@@ -54,19 +54,16 @@ describe('the formatter that parses long texts', () => {
   });
 });
 
-describe('the shaper of texts', () => {
-  it.each(['```\n```', '> ', '```\n'.repeat(2_000)])(
-    'shows markup around nothing as written: %#',
-    async (text) => {
-      const limits = { maxLength: 100_000 };
-      const format = async () => plainText('');
-      const shaper = createTextShaper({ formatter: { format }, sections: noSections });
-      const shown = await shaper.shape(text, limits);
-      expect(shown.map((part) => part.text).join('')).toBe(text.trim());
-    },
-  );
+describe('the text shaper', () => {
+  it.each(['```\n```', '> ', '```\n'.repeat(2_000)])('shows empty markup as written: %#', async (text) => {
+    const limits = { maxLength: 100_000 };
+    const format = async () => plainText('');
+    const shaper = createTextShaper({ formatter: { format }, sections: noSections });
+    const shown = await shaper.shape(text, limits);
+    expect(shown.map((part) => part.text).join('')).toBe(text.trim());
+  });
 
-  it('shapes an ordinary answer at once and hands everything else to the formatter, whole', async () => {
+  it('shapes an ordinary answer at once and passes every other text whole to the formatter', async () => {
     const handed: string[] = [];
     const format = async (text: string) => {
       handed.push(text);

@@ -14,7 +14,7 @@ function spansOf(markdown: string): string[] {
   });
 }
 
-describe('formatMarkdown', () => {
+describe('Markdown formatting', () => {
   it.each([
     [
       '**a** *b* ~~c~~ `d` ||e||',
@@ -87,7 +87,7 @@ describe('formatMarkdown', () => {
     ['[you](tg://user?id=1)', 'you (tg://user?id=1)', undefined],
     ['5<br>6<BR />7', '5\n6\n7', undefined],
     ['`<br>`', '<br>', undefined],
-  ])('keeps the address and the lines of %j in a cell of a table', (cell, shown, note) => {
+  ])('keeps the address and the lines of %j in a table cell', (cell, shown, note) => {
     const { text, spans } = formatMarkdown(`| T |\n|---|\n| ${cell} |`);
     const [, , ...rest] = text.split('\n');
     expect(rest.join('\n')).toBe(note === undefined ? shown : `${shown}\n${note}`);
@@ -95,7 +95,7 @@ describe('formatMarkdown', () => {
     expect(links).toEqual(note === undefined ? [] : [note]);
   });
 
-  it('lists an address once that several cells link to', () => {
+  it('lists an address once if several cells link to it', () => {
     const [a, b] = ['https://x.example/a', 'https://x.example/b'];
     const { text } = formatMarkdown(`| T |\n|---|\n| [1st](${a}) |\n| [2nd](${b}) [3rd](${a}) |`);
     expect(text.split('\n').slice(2)).toEqual(['1st [1]', '2nd [2] 3rd [1]', `[1] ${a}`, `[2] ${b}`]);
@@ -181,14 +181,14 @@ describe('formatMarkdown', () => {
   );
   const markdowns = fc.array(pieces, { maxLength: 24 }).map((parts) => parts.join(''));
 
-  it('never throws, and its spans obey the rules, whatever the model writes', () => {
+  it('never throws, and produces valid spans, whatever the model writes', () => {
     check(
       fc.property(markdowns, (markdown) => expectLawfulSpans(formatMarkdown(markdown))),
       30_000,
     );
   });
 
-  it('loses no word and no emoji of what was written', () => {
+  it('loses no word and no emoji of a text', () => {
     check(
       fc.property(markdowns, (markdown) => {
         const formatted = formatMarkdown(markdown);
@@ -202,7 +202,7 @@ describe('formatMarkdown', () => {
     );
   });
 
-  it('gives a text without markup back as it is', () => {
+  it('returns a text without markup unchanged', () => {
     const words = fc.array(
       fc.constantFrom(
         'It',
@@ -233,7 +233,7 @@ describe('formatMarkdown', () => {
     );
   });
 
-  it('makes lawful spans of hostile nesting', () => {
+  it('produces valid spans for hostile nesting', () => {
     for (const piece of [
       '> ',
       '[',

@@ -68,8 +68,8 @@ const hostile = fc
   )
   .map((parts) => parts.join(''));
 
-describe('threat 11: outbound injection', () => {
-  it('delivers generated replies without pings by link, controls, half entities or scaffolding', () => {
+describe('outbound injection (threat 11)', () => {
+  it('delivers generated replies without unsafe links, controls, half entities or scaffolding', () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const plan = shapeReply(

@@ -4,7 +4,7 @@ import { createPreviewText } from '../../src/replies/preview.ts';
 const aPreview = (maxLength = 4096) =>
   createPreviewText({ context: 'chat', capabilities: { text: { maxLength } } });
 
-describe('createPreviewText', () => {
+describe('preview texts', () => {
   it('shows nothing of a silent answer and formats what may be shown', () => {
     const preview = aPreview();
     preview.push('NO_');
@@ -27,7 +27,7 @@ describe('createPreviewText', () => {
     expect(preview.now()).toEqual(before);
   });
 
-  it('pitfall 26: shrinks text beside a tool call to a progress line, and forgets it at the next answer', () => {
+  it('shortens text beside a tool call to a progress line, and drops it with the next answer (pitfall 26)', () => {
     const preview = aPreview();
     preview.push('I will look that\nup for you now.');
     preview.toolStarted('web_search');
@@ -40,7 +40,7 @@ describe('createPreviewText', () => {
     expect(preview.now()).toBeUndefined();
   });
 
-  it('keeps few and short progress lines', () => {
+  it('keeps progress lines few and short', () => {
     const preview = aPreview();
     for (const name of ['a', 'b', 'c', 'd']) {
       preview.push('word '.repeat(100));
@@ -51,7 +51,7 @@ describe('createPreviewText', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(90);
   });
 
-  it('shows the beginning of what is longer than one message', () => {
+  it('shows the beginning of a text that is longer than one message', () => {
     const preview = aPreview(50);
     preview.push('word '.repeat(100));
     const text = preview.now()?.text ?? '';

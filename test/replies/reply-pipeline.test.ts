@@ -25,19 +25,19 @@ describe('a reply', () => {
     });
   });
 
-  it('judges silence after thinking and reply tags are taken out', () => {
+  it('judges silence after removing thinking and reply tags', () => {
     expect(shapeReply(aReply({ text: '<think>NO</think>[[reply_to_current]] NO_REPLY' }))).toEqual({
       kind: 'silent',
     });
   });
 
-  it('pitfall 19: never replaces silence, not even when a tool failed', () => {
+  it('never replaces silence, not even if a tool failed (pitfall 19)', () => {
     expect(shapeReply(aReply({ text: 'NO_REPLY', toolFailure: { tool: 'shell' } }))).toEqual({
       kind: 'silent',
     });
   });
 
-  it('sends media although the text is silent or repeats what was sent', () => {
+  it('sends media even if the text is silent or repeats what was sent', () => {
     const plan = { kind: 'send', parts: [{ content: { kind: 'media', ...file } }] };
     expect(shapeReply(aReply({ text: 'NO_REPLY', media: [file] }))).toEqual(plan);
     expect(
@@ -45,7 +45,7 @@ describe('a reply', () => {
     ).toEqual(plan);
   });
 
-  it('does not send media again that the message tool sent', () => {
+  it("doesn't send media again that the message tool sent", () => {
     const toolSends = [aToolSend({ media: [file.path] })];
     expect(shapeReply(aReply({ text: '', media: [file], toolSends }))).toEqual({
       kind: 'suppressed',
@@ -53,7 +53,7 @@ describe('a reply', () => {
     });
   });
 
-  it('pitfall 20: suppresses an answer that the message tool gave already', () => {
+  it('suppresses an answer that the message tool gave already (pitfall 20)', () => {
     const toolSends = [aToolSend({ text: 'It is ten o’clock now' })];
     expect(shapeReply(aReply({ text: 'It is ten o’clock now', toolSends }))).toEqual({
       kind: 'suppressed',
@@ -61,14 +61,14 @@ describe('a reply', () => {
     });
   });
 
-  it('says in one line that a tool failed when nothing else is left', () => {
+  it('says in one line that a tool failed if nothing else is left', () => {
     const plan = shapeReply(aReply({ text: '<think>hm</think>', toolFailure: { tool: 'shell' } }));
     expect(plan.kind).toBe('fallback');
     expect(textsOf(plan)).toEqual([fillText(textsFor('en').toolFailure, { tool: 'shell' })]);
   });
 
   it.each(['', ' \n', '<think>without an end', '\u200b\u2060\u202e', '\u0007', '\ufffd', '&#8203;'])(
-    'says that there was no answer for %j, and is not silent',
+    'says that there was no answer for %j instead of staying silent',
     (text) => {
       const { answerEmpty, answerCutEmpty } = textsFor('en');
       const plan = shapeReply(aReply({ text }));
@@ -80,20 +80,20 @@ describe('a reply', () => {
     },
   );
 
-  it('says behind a cut text that it was cut', () => {
+  it('says after a cut text that it was cut', () => {
     const plan = shapeReply(aReply({ text: 'Once upon a', isCut: true }));
     expect(textsOf(plan)).toEqual(['Once upon a', textsFor('en').answerCut]);
     expect(plan).toMatchObject({ isCut: true, parts: [{}, { isNotice: true }] });
   });
 
-  it('says nothing about a failed tool when a person already got something', () => {
+  it('says nothing about a failed tool if the person already got something', () => {
     const input = aReply({ text: '', toolFailure: { tool: 'shell' }, toolSends: [aToolSend({ text: 'x' })] });
     expect(shapeReply(input)).toEqual({ kind: 'suppressed', reason: 'already-sent' });
     const elsewhere = [aToolSend({ text: 'x', route: aRoute({ conversation: 'other' }) })];
     expect(shapeReply({ ...input, toolSends: elsewhere }).kind).toBe('fallback');
   });
 
-  it('cuts a long answer to what the network takes', () => {
+  it('cuts a long answer to the network’s message length', () => {
     const plan = shapeReply(
       aReply({ text: 'word '.repeat(1000), capabilities: { text: { maxLength: 2000 }, canReact: true } }),
     );
@@ -104,7 +104,7 @@ describe('a reply', () => {
     ['off', [undefined, undefined]],
     ['first', ['41', undefined]],
     ['all', ['41', '41']],
-  ] as const)('quotes by replyToMode %s', (replyToMode, expected) => {
+  ] as const)('quotes according to replyToMode %s', (replyToMode, expected) => {
     const plan = shapeReply(aReply({ text: `${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`, replyToMode }));
     expect(plan.kind === 'send' && plan.parts.map((part) => part.replyTo)).toEqual(expected);
   });
@@ -112,14 +112,14 @@ describe('a reply', () => {
   it.each([
     [undefined, [undefined, undefined]],
     [true, ['41', undefined]],
-  ] as const)('quotes in the mode queued only if the message is behind: %s', (isBehind, expected) => {
+  ] as const)('quotes in mode queued only if the message is late: %s', (isBehind, expected) => {
     const text = `${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`;
     const { route, ...input } = aReply({ text, replyToMode: 'queued' });
     const plan = shapeReply({ ...input, route: route && { ...route, ...(isBehind && { isBehind }) } });
     expect(plan.kind === 'send' && plan.parts.map((part) => part.replyTo)).toEqual(expected);
   });
 
-  it('lets an explicit reply tag win over the mode', () => {
+  it('prefers an explicit reply tag to the mode', () => {
     const target = (text: string, over = {}) => {
       const plan = shapeReply(aReply({ text, ...over }));
       return plan.kind === 'send' && plan.parts[0]?.replyTo;
@@ -129,8 +129,8 @@ describe('a reply', () => {
   });
 });
 
-describe('shapeInternalFailure', () => {
-  it('is a line in a DM, a reaction in a group, a line where reactions are impossible', () => {
+describe('the reply to an internal failure', () => {
+  it('says that it failed with a line in a DM, a reaction in a group, or a line without reactions', () => {
     expect(textsOf(shapeInternalFailure(aReply()))).toEqual([textsFor('en').internalFailure]);
     expect(shapeInternalFailure(aReply({ chatKind: 'group' }))).toEqual({
       kind: 'fallback',
@@ -146,7 +146,7 @@ describe('shapeInternalFailure', () => {
 });
 
 describe('textsFor', () => {
-  it('takes the language, English for one it does not speak, and the owner’s own words first', () => {
+  it('uses the chosen language, English for an unknown one, and the owner’s own words first', () => {
     const texts = textsFor('de-AT', { stopped: 'Aus.' });
     expect(texts.nothingToStop).toBe('Es läuft nichts.');
     expect(texts.stopped).toBe('Aus.');

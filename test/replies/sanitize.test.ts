@@ -4,7 +4,7 @@ import { stripControls } from '../../src/texts/control-characters.ts';
 
 const clean = (text: string) => sanitizeOutbound(text).text;
 
-describe('sanitizeOutbound', () => {
+describe('the sanitizing of outbound text', () => {
   it.each([
     ['<think>secret</think>Hello', 'Hello'],
     ['<thinking>\nsecret\n</thinking>\n\nHello', 'Hello'],
@@ -24,7 +24,7 @@ describe('sanitizeOutbound', () => {
     ['[INST]Hello[/INST]', 'Hello'],
     ['<｜end▁of▁sentence｜>Hello', 'Hello'],
     ['<<<untrusted 0af3 quote from Ann>>>\nHello\n<<<end untrusted 0af3>>>', '\nHello\n'],
-  ])('pitfall 27: takes scaffolding out of %j', (text, expected) => {
+  ])('removes scaffolding from %j (pitfall 27)', (text, expected) => {
     expect(clean(text)).toBe(expected);
   });
 
@@ -43,7 +43,7 @@ describe('sanitizeOutbound', () => {
     'a <= b',
     '[x] done',
     '[INSTALL]',
-  ])('leaves %j as it is', (text) => {
+  ])('leaves %j unchanged', (text) => {
     expect(clean(text)).toBe(text);
     expect(sanitizeStreaming(`${text}\n.`)).toBe(`${text}\n.`);
   });
@@ -66,7 +66,7 @@ describe('sanitizeOutbound', () => {
     ['I say <think>it is a secret</think> hello', 'I say  hello'],
     ['I say <think> it is a secret </think> hello', 'I say  hello'],
     ['Hello there </think>', 'Hello there '],
-  ])('takes a tag out of %j, where it is no word of a sentence', (text, expected) => {
+  ])("removes a tag that isn't a word of a sentence from %j", (text, expected) => {
     expect(clean(text)).toBe(expected);
   });
 
@@ -82,7 +82,7 @@ describe('sanitizeOutbound', () => {
     ['a\u200db\u200cc', 'abc'],
     ['a\u0000b\ud83dc\udc00', 'a\ufffdb\ufffdc\ufffd'],
     ['x\u{e0041}\u{e0042}y', 'xy'],
-  ])('takes controls and invisible characters out of %j', (text, expected) => {
+  ])('removes controls and invisible characters from %j', (text, expected) => {
     expect(stripControls(text)).toBe(expected);
   });
 
@@ -93,7 +93,7 @@ describe('sanitizeOutbound', () => {
     },
   );
 
-  it('finds explicit reply tags and takes them out', () => {
+  it('finds explicit reply tags and removes them', () => {
     expect(sanitizeOutbound('[[reply_to_current]] Hello')).toEqual({ text: 'Hello', replyTag: 'current' });
     expect(sanitizeOutbound('Hello [[reply_to: 4711]]')).toEqual({ text: 'Hello ', replyTag: '4711' });
     expect(sanitizeOutbound('Hello `[[reply_to_current]]`').replyTag).toBeUndefined();

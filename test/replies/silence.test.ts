@@ -5,7 +5,7 @@ import { silenceProperty } from './reply-generators.ts';
 const silent = { kind: 'silent' };
 const visible = (text: string) => ({ kind: 'visible', text });
 
-describe('judgeSilence', () => {
+describe('the silence decision', () => {
   it.each([
     'NO_REPLY',
     'no_reply',
@@ -69,21 +69,21 @@ describe('judgeSilence', () => {
     '{"action":"SOMETHING"}',
     '{"text":"NO_REPLY"}',
     'Here: {"action":"NO_REPLY"}',
-  ])('takes %j as ordinary text', (text) => {
+  ])('treats %j as ordinary text', (text) => {
     expect(judgeSilence(text, 'chat')).toEqual(visible(text));
   });
 
-  it('pitfall 17: does not swallow an answer that ends in the token', () => {
+  it("doesn't swallow an answer that ends in the token (pitfall 17)", () => {
     expect(judgeSilence('The meeting is at ten. NO_REPLY', 'chat')).toEqual(
       visible('The meeting is at ten.'),
     );
   });
 
-  it('pitfall 18: does not deliver the token when other text precedes it on its own line', () => {
+  it("doesn't deliver the token if other text precedes it on its own line (pitfall 18)", () => {
     expect(judgeSilence('All is quiet.\nNO_REPLY\n', 'chat')).toEqual(visible('All is quiet.'));
   });
 
-  it('knows each context by its own token and no other', () => {
+  it('accepts in each context its own token and NO_REPLY only', () => {
     expect(judgeSilence('ANNOUNCE_SKIP', 'announce')).toEqual(silent);
     expect(judgeSilence('REPLY_SKIP', 'agent-reply')).toEqual(silent);
     expect(judgeSilence('{"action":"REPLY_SKIP"}', 'agent-reply')).toEqual(silent);
@@ -101,11 +101,11 @@ describe('judgeSilence', () => {
     expect(judgeSilence('The disk is full', 'heartbeat')).toEqual(visible('The disk is full'));
   });
 
-  it('does not take an empty text for a decision to be silent', () => {
+  it("doesn't treat an empty text as a decision to be silent", () => {
     expect(judgeSilence('  \n', 'chat')).toEqual(visible(''));
   });
 
-  it('leaves no token at an edge and comes to the same result when asked again', () => {
+  it('leaves no silence token at an edge of any text', () => {
     silenceProperty((text, context) => {
       const once = judgeSilence(text, context);
       if (once.kind === 'silent') return;

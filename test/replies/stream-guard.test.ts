@@ -36,9 +36,9 @@ const SILENT_FORMS = [
   'NO_REPLY\nNO_REPLY',
 ];
 
-describe('the part of an unfinished text that may be shown', () => {
+describe('the visible part of an unfinished text', () => {
   it.each(SILENT_FORMS)(
-    'pitfall 16: shows no prefix of %j at any split, nor character by character',
+    'shows no prefix of %j at any split, nor character by character (pitfall 16)',
     (text) => {
       for (let cut = 0; cut <= text.length; cut += 1) {
         for (let next = cut; next <= text.length; next += 1) {
@@ -51,7 +51,7 @@ describe('the part of an unfinished text that may be shown', () => {
   );
 
   it.each(['\nNO_REPLY', ' no_reply', '\n\n**NO_REPLY**', '\n`NO_REPLY`.', ' NO_REPLY NO_REPLY'])(
-    'pitfall 16: shows no part of the token at the end of a text: %j',
+    'shows no part of the token at the end of a text: %j (pitfall 16)',
     (end) => {
       const shown = shownDuring([...`All is well.${end}`], 'chat');
       expect(shown.at(-1)).toBe('All is well.');
@@ -67,7 +67,7 @@ describe('the part of an unfinished text that may be shown', () => {
     },
   );
 
-  it('shows natural text as soon as it can be told from the token', () => {
+  it('shows natural text as soon as it differs from the token', () => {
     const shown = (text: string) => visibleWhileStreaming(text, 'chat');
     expect(['N', 'No', 'No,'].map(shown)).toEqual(['', '', 'No,']);
     for (const text of ['Now', '{"a":1', 'a <b> c', 'I <3 you', 'see [docs', 'NO_REPLY: means silence'])
@@ -75,7 +75,7 @@ describe('the part of an unfinished text that may be shown', () => {
     expect(shown('No problem')).toBe('No problem');
   });
 
-  it('holds of natural prose never more than its last word', () => {
+  it('holds back at most the last word of natural prose', () => {
     const words = fc.array(
       fc.constantFrom('No', 'now', 'Never', 'reply', 'no', 'it', 'is', 'fine,', 'N.', '3'),
       {
