@@ -2,54 +2,47 @@
 import { commandSteps } from './commands/list.ts';
 import { decideOnPage, expireQuestion } from './store/access/decide-approval.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
-import { dismissNotice, raiseAlert, resolveAlert } from './store/alerts/note-alert.ts';
+import { dismissNotice, raiseAlert, resolveAlert } from './store/alerts/alert.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
 import { steerChild, stopChild } from './store/children/operate-child.ts';
 import { spawnChild } from './store/children/spawn-child.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
-import { endPartsAfterRestore } from './store/delivery/end-parts-after-restore.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
-import { storeToolParts } from './store/delivery/post-part.ts';
+import { adoptPreview, recordPreview } from './store/delivery/preview.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
-import { adoptPreview, recordPreview } from './store/delivery/record-preview.ts';
+import { endPartsAfterRestore } from './store/delivery/restore.ts';
+import { storeToolParts } from './store/delivery/tool-send.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
-import { cancelSession } from './store/intake/cancel-session.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
-import { expireMedia } from './store/intake/expire-media.ts';
-import { storeFetched } from './store/intake/fetching.ts';
-import { cancelItem, cancelItems } from './store/items/cancel-item.ts';
-import { editItem } from './store/items/edit-item.ts';
-import { promoteItem } from './store/items/promote-item.ts';
+import { expireMedia, storeFetched } from './store/intake/media.ts';
+import { cancelSession } from './store/intake/stop.ts';
+import { cancelItem, cancelItems, editItem, promoteItem } from './store/items/change-item.ts';
 import { storeWaitingNotices } from './store/items/waiting-notices.ts';
 import { claimLane } from './store/lanes/claim-lane.ts';
 import { commitAnswer, endRun } from './store/lanes/commit-answer.ts';
-import { commitSummary } from './store/lanes/commit-summary.ts';
+import { commitSummary, savePromptSizes } from './store/lanes/commit-summary.ts';
 import {
   commitToolTurn,
   endToolTurn,
   markToolStarted,
+  markUnsendable,
   saveImage,
   storeNotice,
   storeToolResults,
 } from './store/lanes/commit-turn.ts';
 import { handOver, releaseFailedRun, releaseLane, renewLeases, resumePaused } from './store/lanes/leases.ts';
-import { markUnsendable } from './store/lanes/mark-unsendable.ts';
-import { parkForBudget } from './store/lanes/park-for-budget.ts';
-import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
-import { savePromptSizes } from './store/lanes/prompt-sizes.ts';
+import { parkForBudget, parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
-import { setLaneMode } from './store/lanes/set-lane-mode.ts';
+import { setLaneMode } from './store/lanes/session.ts';
 import { takeSteers } from './store/lanes/steer.ts';
-import { closeBundles, makeDue } from './store/lanes/sweep.ts';
-import { sweepChild } from './store/lanes/sweep-child.ts';
-import { removeLink } from './store/links/operate-links.ts';
-import { deleteOldBudgets, endBudgetAlerts } from './store/money/budgets.ts';
-import { reserveCall } from './store/money/reserve-call.ts';
+import { closeBundles, makeDue, sweepChild } from './store/lanes/sweep.ts';
+import { removeLink } from './store/links/change-links.ts';
+import { deleteOldBudgets, endBudgetAlerts } from './store/money/budget.ts';
+import { reserveCall } from './store/money/model-call.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
 import { forgetLeftFiles } from './store/rows/left-files.ts';
-import { lockOut } from './store/sign-ins/lockouts.ts';
-import { endSignIns, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
+import { endSignIns, lockOut, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
 import { resumeWithRoom } from './store/waits/budget-waits.ts';
 import type { ChatTexts } from './texts/chat-texts.ts';
 

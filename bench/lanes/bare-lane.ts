@@ -1,8 +1,7 @@
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { startLaneWorkers } from '../../src/queue/lane-workers.ts';
 import { createWakes } from '../../src/queue/wakes.ts';
-import { openRedis } from '../../src/redis/connection.ts';
-import { redisKeys } from '../../src/redis/keys.ts';
+import { openRedis, redisKeys } from '../../src/redis/connection.ts';
 import { silentLog } from '../../test/support/silent-log.ts';
 import { now, withDeadline } from '../clock.ts';
 import { count, type Sheet } from '../sheet.ts';

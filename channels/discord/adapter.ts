@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { channelUnavailable } from '#channel-kit/network-fault.ts';
 import { startAndStop } from '#channel-kit/start-and-stop.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
@@ -18,7 +18,7 @@ import { checkAccount } from './checks.ts';
 import type { DiscordConfig } from './config.ts';
 import { tokenRefused } from './connect-failure.ts';
 import { readRefusal, reasonOf } from './failures.ts';
-import { IdentifyPace } from './identify-pace.ts';
+import { IdentifyPace } from './gateway.ts';
 import { type Bot, botOf, isSnowflake } from './ids.ts';
 import { InteractionTokens } from './interaction-tokens.ts';
 import { Interactions } from './interactions.ts';

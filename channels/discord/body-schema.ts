@@ -11,8 +11,7 @@ import {
   undocumentedEmbedFields,
   undocumentedMessageFields,
 } from './content-fates.ts';
-import { soft, softFlag, softId, softInt, softList, softText } from './lenient.ts';
-import { fieldsOf } from './raw-fields.ts';
+import { fieldsOf, soft, softFlag, softId, softInt, softList, softText } from './raw-fields.ts';
 
 const url = softText(4096);
 const name = softText(512);

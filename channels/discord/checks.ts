@@ -1,7 +1,7 @@
 import type { ChannelCheck } from '#contracts/channel-abilities.ts';
 import type { DiscordApi } from './api.ts';
 import { readRefusal, reasonOf } from './failures.ts';
-import { isContentGranted } from './gateway-intents.ts';
+import { isContentGranted } from './gateway.ts';
 
 const portal = 'on the Bot page of your application in the Discord developer portal';
 

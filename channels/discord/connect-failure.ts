@@ -1,9 +1,8 @@
 /** Reasons why a gateway connection failed, each with its pause. Pure. */
 
 import { GatewayCloseCodes } from 'discord.js';
-import { backoffMs } from '#channel-kit/backoff.ts';
+import { backoffMs, slowRetryMs } from '#channel-kit/backoff.ts';
 import { clampRemote, retryAfterMs } from '#channel-kit/remote-number.ts';
-import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
 import { readRefusal, reasonOf } from './failures.ts';
 import type { SocketEnd } from './socket.ts';

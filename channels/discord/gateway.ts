@@ -4,8 +4,10 @@
  * read from history. Only `close` ends it: after a refusal it keeps trying, slowly.
  */
 import type { SessionInfo } from '@discordjs/ws';
+import { ApplicationFlags, GatewayIntentBits } from 'discord.js';
 import { remoteCount } from '#channel-kit/remote-number.ts';
 import type { ChannelDeps, ChannelTrouble } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
 import type { DiscordApi } from './api.ts';
 import {
   allSpent,
@@ -19,8 +21,6 @@ import {
 } from './connect-failure.ts';
 import { waitUntil } from './deadline.ts';
 import { readGatewayUrl } from './gateway-frame.ts';
-import { basicIntents, contentIntent, isContentGranted } from './gateway-intents.ts';
-import type { IdentifyPace } from './identify-pace.ts';
 import type { Dispatch } from './inbound.ts';
 import { gatewayBotSchema } from './payload-schema.ts';
 import { GatewaySocket, type SocketEnd } from './socket.ts';
@@ -232,4 +232,63 @@ export class Gateway {
     this.#deps.onTrouble(undefined);
     this.#begun.resolve();
   }
+}
+
+/**
+ * Discord requires five seconds between new sessions and allows a thousand a day; a bot that starts more loses its
+ * token. The count is kept for the adapter's lifetime, however often it is started.
+ */
+const dayMs = 24 * 3_600_000;
+const gapMs = 5_000;
+/** A healthy day has a handful. From this many on, something is wrong, and the longer gap allows 720 a day. */
+const manyADay = 100;
+const gapOfManyMs = 120_000;
+
+export class IdentifyPace {
+  readonly #clock: Clock;
+  #times: number[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How long the next session has to wait, ms. */
+  get waitMs(): number {
+    const latest = this.#times.at(-1);
+    if (latest === undefined) return 0;
+    const gap = this.today < manyADay ? gapMs : gapOfManyMs;
+    return Math.min(gap, Math.max(0, latest + gap - this.#clock.now()));
+  }
+
+  /** How many sessions were started in the last 24 hours. */
+  get today(): number {
+    const since = this.#clock.now() - dayMs;
+    this.#times = this.#times.filter((time) => time > since);
+    return this.#times.length;
+  }
+
+  note(): void {
+    this.#times.push(this.#clock.now());
+  }
+}
+
+/** Intents that the bot asks for, and those it can run without. */
+const basicIntents =
+  GatewayIntentBits.Guilds |
+  GatewayIntentBits.GuildMessages |
+  GatewayIntentBits.GuildMessageReactions |
+  GatewayIntentBits.GuildMessagePolls |
+  GatewayIntentBits.DirectMessages |
+  GatewayIntentBits.DirectMessageReactions |
+  GatewayIntentBits.DirectMessagePolls;
+
+/** Privileged: without it, guild messages that don't mention the bot arrive without their text. */
+const contentIntent = GatewayIntentBits.MessageContent;
+
+/** Flags of an application: granted, and granted below 100 guilds (or whatever limit replaces that). */
+const contentFlags = ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited;
+
+/** Says whether the developer portal allows the privileged intent. */
+export function isContentGranted({ flags }: { readonly flags: number }): boolean {
+  return (flags & contentFlags) !== 0;
 }

@@ -33,8 +33,7 @@ import {
   readMessageFields,
   updateSchema,
 } from './payload-schema.ts';
-import { senderOf } from './people.ts';
-import { isAdministrative, readPermissions } from './permissions.ts';
+import { isAdministrative, readPermissions, senderOf } from './permissions.ts';
 import { provenanceOf } from './provenance.ts';
 import { fieldsOf, idIn } from './raw-fields.ts';
 import type { RecentAuthors } from './recent.ts';

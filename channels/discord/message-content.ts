@@ -6,8 +6,7 @@ import type { InboundMessage, InboundQuote, InboundWords } from '#contracts/enve
 import { messageId } from '#contracts/ids.ts';
 import { formatRef } from './attachment-ref.ts';
 import type { Body } from './body-schema.ts';
-import { readWords, type Words } from './describe-body.ts';
-import type { MediaLink } from './described.ts';
+import { type MediaLink, readWords, type Words } from './describe-body.ts';
 import type { Directory } from './directory.ts';
 import { type MessageFate, messageTypes } from './event-fates.ts';
 import type { Bot } from './ids.ts';

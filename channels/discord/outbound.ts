@@ -6,7 +6,7 @@ import {
   ComponentType,
   MessageFlags,
 } from 'discord.js';
-import { uploadName } from '#channel-kit/upload.ts';
+import { uploadName } from '#channel-kit/send-result.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Button, Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';

@@ -2,12 +2,11 @@ import { z } from 'zod';
 import { noId } from '#channel-kit/no-id.ts';
 import { type Body, readBody } from './body-schema.ts';
 import { isSnowflake } from './ids.ts';
-import { soft, softFlag, softId, softInt, softList, softText } from './lenient.ts';
-import { fieldsOf } from './raw-fields.ts';
+import { fieldsOf, soft, softFlag, softId, softInt, softList, softText } from './raw-fields.ts';
 
 /**
  * The fields that Parley reads from Discord's objects. Ids that access or order depends on are required; any other
- * field may be null, absent or wrong (`lenient.ts`), and unknown ones are dropped.
+ * field may be null, absent or wrong (`raw-fields.ts`), and unknown ones are dropped.
  */
 const id = z.string().refine(isSnowflake, 'isn’t an id');
 const optionalId = z.preprocess(noId, softId);

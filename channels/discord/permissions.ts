@@ -1,6 +1,10 @@
 /** Computes who may do what, as Discord documents it ("Permission Overwrites"). Pure. */
 import { OverwriteType, PermissionFlagsBits, PermissionsBitField } from 'discord.js';
-import type { Channel } from './payload-schema.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
+import type { Sender } from '#contracts/envelope.ts';
+import { peerId } from '#contracts/ids.ts';
+import type { Bot } from './ids.ts';
+import type { Channel, User } from './payload-schema.ts';
 
 export type Overwrite = NonNullable<Channel['permission_overwrites']>[number];
 
@@ -48,4 +52,27 @@ export function isAdministrative(permissions: PermissionsBitField): boolean {
 /** Discord writes permissions as decimal text. */
 export function readPermissions(text: string): bigint {
   return /^\d{1,40}$/.test(text) ? BigInt(text) : 0n;
+}
+
+type Speaker = {
+  readonly user: User;
+  readonly nick?: string | null | undefined;
+  /** Writes through a webhook, so it isn't a person's account. */
+  readonly isWebhook?: boolean;
+  readonly isAdmin?: boolean | undefined;
+};
+
+export function senderOf({ user, nick, isWebhook = false, isAdmin }: Speaker, bot: Bot): Sender {
+  return {
+    id: peerId(user.id),
+    name: nameOf(user, nick),
+    isBot: user.bot === true || isWebhook,
+    isSelf: user.id === bot.id,
+    ...(isAdmin === undefined ? {} : { isAdmin }),
+  };
+}
+
+/** Returns the name that people see: the guild's nickname, else the profile's name, else the account's. */
+function nameOf(user: User, nick?: string | null): string {
+  return cleanText(nick || user.global_name || user.username);
 }

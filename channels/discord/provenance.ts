@@ -1,5 +1,5 @@
 import { MessageFlags, MessageReferenceType, MessageType } from 'discord.js';
-import type { Provenance } from '#contracts/provenance.ts';
+import type { Provenance } from '#contracts/envelope.ts';
 import type { Message } from './payload-schema.ts';
 
 /** Published to the channels that follow this one, or received from a followed channel. */

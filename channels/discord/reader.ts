@@ -1,11 +1,15 @@
 /** Turns gateway events and history into entries for the intake, using what is known about their context. */
 import { createHash } from 'node:crypto';
+import { cleanText } from '#channel-kit/clean-text.ts';
+import { keyOf, nobody } from '#channel-kit/event-mapping.ts';
+import { remoteTime } from '#channel-kit/remote-number.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { conversationId } from '#contracts/ids.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { type ConversationId, conversationId } from '#contracts/ids.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
 import { anchorOf } from './history.ts';
-import { type Bot, interactionMessage, isGiven } from './ids.ts';
+import { type Bot, discord, interactionMessage, isGiven } from './ids.ts';
 import {
   type Dispatch,
   type MappingContext,
@@ -17,7 +21,8 @@ import {
 } from './inbound.ts';
 import type { Entry } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
-import { readJoining, readRemoval } from './membership.ts';
+import { joiningSchema } from './payload-schema.ts';
+import { senderOf } from './permissions.ts';
 import type { RecentAuthors } from './recent.ts';
 
 export type ReaderDeps = {
@@ -110,4 +115,46 @@ export class Reader {
     const { bot, clock, directory, recent } = this.#deps;
     return { bot, directory, recent, session: this.#session, receivedAt: clock.now() };
   }
+}
+
+/** Reports that the bot was removed: one event for each conversation it knew there. */
+export function readRemoval(
+  conversations: readonly ConversationId[],
+  { guildId, s }: { readonly guildId: string; readonly s: number },
+  around: Pick<MappingContext, 'bot' | 'session' | 'receivedAt'>,
+): readonly InboundEnvelope[] {
+  return conversations.map((conversation) => ({
+    eventKey: keyOf('membership', conversation, 'off', around.session, s),
+    sentAt: around.receivedAt,
+    route: { channel: discord, account: around.bot.account, conversation },
+    chat: { kind: 'group', parent: conversationId(guildId) },
+    sender: nobody,
+    event: { kind: 'membership', isMember: false },
+  }));
+}
+
+/** After this time it is no longer news that the bot has joined, ms. */
+const newsMs = 24 * 3_600_000;
+
+/**
+ * Returns one event for the guild, in the channel where Discord greets newcomers; undefined if the bot joined longer
+ * ago, or may not write anywhere. Discord repeats the report in every session and doesn't say who added the bot, so
+ * the key identifies the joining, and the guild's owner counts as the sender.
+ */
+function readJoining(data: unknown, around: MappingContext): InboundEnvelope | undefined {
+  const guild = joiningSchema.safeParse(data).data;
+  if (guild === undefined) return undefined;
+  const { id, owner_id: ownerId, joined_at: joinedAt, system_channel_id: greeting } = guild;
+  const { bot, receivedAt } = around;
+  const place = around.directory.greetingPlace(id, greeting);
+  if (place === undefined || !(Date.parse(joinedAt) > receivedAt - newsMs)) return undefined;
+  const user = around.recent.person(ownerId) ?? { id: ownerId, username: ownerId };
+  return {
+    eventKey: keyOf('membership', id, 'on', cleanText(joinedAt)),
+    sentAt: remoteTime(Date.parse(joinedAt), receivedAt),
+    route: place.route,
+    chat: place.chat,
+    sender: senderOf({ user }, bot),
+    event: { kind: 'membership', isMember: true },
+  };
 }

@@ -3,7 +3,7 @@
  * read, and is passed on in order. The socket's handler does nothing else.
  */
 import { join } from 'node:path';
-import { slowRetryMs } from '#channel-kit/slow-retry.ts';
+import { slowRetryMs } from '#channel-kit/backoff.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import type { ChannelDeps, InboundBatch, Intake } from '#contracts/channel.ts';
 import type { ConversationId } from '#contracts/ids.ts';
@@ -13,9 +13,8 @@ import type { DiscordConfig } from './config.ts';
 import { Contacts } from './contacts.ts';
 import { Directory } from './directory.ts';
 import { reasonOf } from './failures.ts';
-import { Gateway } from './gateway.ts';
+import { Gateway, type IdentifyPace } from './gateway.ts';
 import { History } from './history.ts';
-import type { IdentifyPace } from './identify-pace.ts';
 import { type Bot, formatCursor, laterSnowflake, readCursor, snowflakeAt, timeOf } from './ids.ts';
 import type { Dispatch } from './inbound.ts';
 import { IntakeQueue } from './intake-queue.ts';

@@ -4,7 +4,7 @@ import { pollSchema } from './body-schema.ts';
 import { mediaText } from './describe-body.ts';
 import { type Bot, isSnowflake } from './ids.ts';
 import { authoredSchema, type User } from './payload-schema.ts';
-import { senderOf } from './people.ts';
+import { senderOf } from './permissions.ts';
 import { fieldsOf } from './raw-fields.ts';
 
 /** How many polls are remembered. */

@@ -1,20 +1,19 @@
 import { ChannelType } from 'discord.js';
+import { z } from 'zod';
 import { keepRecent } from '#channel-kit/keep-recent.ts';
 import { neverLeft } from '#channel-kit/network-fault.ts';
-import { failed, sent } from '#channel-kit/send-result.ts';
-import { sizeOf } from '#channel-kit/upload.ts';
+import { failed, sent, sizeOf } from '#channel-kit/send-result.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import { messageId, type PartKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { DiscordApi } from './api.ts';
 import { failureOf, isBlockedUpstream, isQuoteRefused, readRefusal, reasonOf } from './failures.ts';
-import { type Bot, laterSnowflake, snowflakeAt } from './ids.ts';
+import { type Bot, isLater, isSnowflake, laterSnowflake, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
-import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
+import { type Call, interactionOf, type SendBody, targetOf, textBody, toCall } from './outbound.ts';
 import { channelSchema } from './payload-schema.ts';
-import { snowflakeOf } from './raw-fields.ts';
-import { answerTo, candidates } from './read-back.ts';
+import { snowflakeOf, soft, softList, softText } from './raw-fields.ts';
 
 export type SenderDeps = {
   readonly api: DiscordApi;
@@ -205,4 +204,49 @@ function tooMuchMarkup({ content }: Outbound): SendResult | undefined {
   if (content.kind !== 'text' && content.kind !== 'edit') return undefined;
   if (content.text.spans.length === 0 || textBody(content.text) !== undefined) return undefined;
   return failed('markup', 'with its markup the text is too long');
+}
+
+/** Finds the bot's own messages that could be a part whose send was cut off. Pure. */
+const ownMessageSchema = z.object({
+  id: z.string().refine(isSnowflake),
+  author: z.object({ id: z.string() }),
+  content: z.string().catch(''),
+  nonce: softText(64),
+  attachments: softList(z.object({ filename: z.string() }), 100),
+  interaction_metadata: soft(z.object({ id: z.string() })),
+});
+type OwnMessage = z.output<typeof ownMessageSchema>;
+
+/** Returns ids, oldest first. The same nonce is a match; where the history doesn't show nonces, the text decides. */
+function candidates(messages: readonly unknown[], body: SendBody, botId: string): readonly string[] {
+  const own = ownMessages(messages, botId);
+  const known = own.filter(({ nonce }) => nonce === body.nonce);
+  const alike = own.filter((message) => message.nonce === undefined && readsTheSame(message, body));
+  return (known.length > 0 ? known : alike).map(({ id }) => id);
+}
+
+/** Returns the message that answers the interaction with this text, if it exists. */
+function answerTo(
+  messages: readonly unknown[],
+  { interaction, content, botId }: Readonly<Record<'interaction' | 'content' | 'botId', string>>,
+): string | undefined {
+  return ownMessages(messages, botId).find(
+    (message) => message.interaction_metadata?.id === interaction && message.content === content.trim(),
+  )?.id;
+}
+
+function ownMessages(messages: readonly unknown[], botId: string): readonly OwnMessage[] {
+  return messages
+    .flatMap((message) => ownMessageSchema.safeParse(message).data ?? [])
+    .filter(({ author }) => author.id === botId)
+    .sort((a, b) => (isLater(a.id, b.id) ? 1 : -1));
+}
+
+function readsTheSame({ content, attachments }: OwnMessage, body: SendBody): boolean {
+  const files = (body.attachments ?? []).map(({ filename }) => filename);
+  return (
+    content === body.content.trim() &&
+    attachments.length === files.length &&
+    attachments.every(({ filename }, index) => filename === files[index])
+  );
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { readJson } from '#channel-kit/bounded-json.ts';
-import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { channelUnavailable } from '#channel-kit/network-fault.ts';
 import { isRedirect, refuseRedirect } from '#channel-kit/redirects.ts';
 import { takingTurns } from '#channel-kit/take-turns.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { channelUnavailable } from '#channel-kit/network-fault.ts';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { readStateFile, replaceFile } from '#channel-kit/state-file.ts';
 import { ParleyError } from '#contracts/errors.ts';

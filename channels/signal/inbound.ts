@@ -6,9 +6,9 @@
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { keyOf, type UnreadableEvent, unreadableEvent, unsupported } from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
-import type { InboundBatch } from '#contracts/channel.ts';
+import type { ChannelGap, InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, InboundMessage, Sender } from '#contracts/envelope.ts';
-import { type MessageId, peerId } from '#contracts/ids.ts';
+import { conversationId, type MessageId, peerId } from '#contracts/ids.ts';
 import {
   type Content,
   type Edit,
@@ -17,10 +17,10 @@ import {
   notificationSchema,
   type SentMessage,
   type SignalEnvelope,
+  senderSchema,
 } from './envelope-schema.ts';
 import { isGroupId, messageIdOf, readAci, routeOf } from './ids.ts';
 import { type Names, readMessage } from './message-content.ts';
-import { explainException, isReadAlready } from './undecrypted.ts';
 
 /** Facts that the messages themselves lack. */
 export type Known = Names & {
@@ -293,4 +293,37 @@ function versionOf(event: InboundEvent): readonly string[] {
     default:
       return [];
   }
+}
+
+/**
+ * Explains why signal-cli couldn't read a message; it only gives the class of its exception. Pure. A message that it
+ * can't decrypt is requested again from the sender's app. One from a person with a new key stays in its cache for 30
+ * days, and is delivered once that key is trusted.
+ */
+/** The same message has been read before, or it is this device's own. */
+const isReadAlready = (type: string | null | undefined) => /DuplicateMessage|SelfSend/.test(type ?? '');
+
+const isNewKey = (type: string) => type.includes('UntrustedIdentity');
+const isAboutKeys = (type: string) => /^Protocol|InvalidMessage|NoSession|InvalidKey/.test(type);
+
+/** Returns what the owner and `why` are told; undefined if signal-cli reports no exception. */
+function explainException(frame: unknown): ChannelGap | undefined {
+  const { account, exception, envelope } = notificationSchema.safeParse(frame).data ?? {};
+  if (!exception || account === undefined) return undefined;
+  const { sourceUuid, sourceName, sourceNumber } = senderSchema.safeParse(envelope).data ?? {};
+  const aci = readAci(sourceUuid);
+  const name = cleanText(sourceName || sourceNumber || '').slice(0, 60) || 'somebody';
+  const who = aci === undefined ? undefined : `${name} (signal:${aci})`;
+  const type = cleanText(exception.type ?? '').slice(0, 60);
+  if (isNewKey(type)) {
+    const code = 'identity-changed';
+    if (aci === undefined) return { code, reason: 'its sender has a new safety number' };
+    const call = `PUT /v1/identities/${account}/trust/${aci}`;
+    const reason = `${who} has a new safety number; to trust it: ${call} of signal-cli-rest-api`;
+    return { conversation: conversationId(aci), code, reason };
+  }
+  const cause = type === '' ? '' : ` (${type})`;
+  if (!isAboutKeys(type)) return { code: 'lost', reason: `signal-cli couldn't read it${cause}` };
+  const from = who === undefined ? '' : `, from ${who}`;
+  return { code: 'undecrypted', reason: `signal-cli couldn't decrypt it${cause}${from}` };
 }

@@ -3,8 +3,7 @@
  * literal escaped.
  */
 import { z } from 'zod';
-import { failed, sent } from '#channel-kit/send-result.ts';
-import { uploadName } from '#channel-kit/upload.ts';
+import { failed, sent, uploadName } from '#channel-kit/send-result.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';

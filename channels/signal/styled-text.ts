@@ -6,7 +6,7 @@
  * later ones read `***` differently.
  */
 import { cleanText } from '#channel-kit/clean-text.ts';
-import { fitSpans } from '#channel-kit/fit-spans.ts';
+import { fitSpans } from '#channel-kit/nested-spans.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
 

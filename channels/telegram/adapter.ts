@@ -1,8 +1,7 @@
 import type { InputFile } from 'grammy/web';
-import { channelUnavailable } from '#channel-kit/channel-fault.ts';
-import { failed, sent } from '#channel-kit/send-result.ts';
+import { channelUnavailable } from '#channel-kit/network-fault.ts';
+import { failed, sent, sizeOf } from '#channel-kit/send-result.ts';
 import { startAndStop } from '#channel-kit/start-and-stop.ts';
-import { sizeOf } from '#channel-kit/upload.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';

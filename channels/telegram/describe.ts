@@ -3,10 +3,9 @@
  * field whose fate is `line` or `note`. A describer returns nothing if the field says nothing.
  */
 import type { Checklist, Content, LineField, Poll } from './content-schema.ts';
-import { renderEntities } from './entity-text.ts';
+import { formatTime, renderEntities } from './entity-text.ts';
 import type { Entity } from './fields.ts';
 import type { FieldsOf } from './inventory.ts';
-import { formatTime } from './markdown.ts';
 import { nameOf } from './people.ts';
 
 type Describer<Field extends LineField> = (value: NonNullable<Content[Field]>) => string | undefined;

@@ -17,7 +17,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { TelegramChat } from './fields.ts';
 import { type Bot, telegram } from './ids.ts';
 import { fateIn, refusalOf, smallKinds, updateKinds } from './inventory.ts';
-import { presentFields, readContentEvent, readEditEvent, versionOf } from './message-event.ts';
+import { presentFields, readContentEvent, readEditEvent, versionOf } from './message-content.ts';
 import { anonymousSender, chatOf, senderOf } from './people.ts';
 import {
   callbackSchema,

@@ -1,18 +1,23 @@
 /** The content of a message, of the one it quotes, and of an edit: words, other content, files. Pure. */
 import { cleanText } from '#channel-kit/clean-text.ts';
+import { unsupported } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
-import type { InboundMessage, InboundQuote, InboundWords } from '#contracts/envelope.ts';
+import type {
+  InboundEvent,
+  InboundMessage,
+  InboundQuote,
+  InboundWords,
+  Provenance,
+} from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
-import type { Content, Media, PollMedia } from './content-schema.ts';
-import { originSchema } from './content-schema.ts';
+import { type Content, type Media, originSchema, type PollMedia } from './content-schema.ts';
 import { linesOf, taskName } from './describe.ts';
 import { renderEntities } from './entity-text.ts';
 import type { Entity, TelegramFile } from './fields.ts';
 import type { Bot } from './ids.ts';
-import { externalReplyFields, type Fate, fateIn, fateOf } from './inventory.ts';
+import { externalReplyFields, type Fate, fateIn, fateOf, refusalOf, smallKinds } from './inventory.ts';
 import { callsBot, type Mention, mentionsIn, namesBot } from './mentions.ts';
 import { nameOf, originName } from './people.ts';
-import { provenanceOf } from './provenance.ts';
 import { type RichContent, readRichMessage } from './rich-message.ts';
 import type { ExternalReply, Message, QuotedMessage } from './update-schema.ts';
 
@@ -23,12 +28,12 @@ const mayContinueFrom = 4000;
 export type ReadContent = InboundWords & { readonly attachments: readonly AttachmentRef[] };
 
 /** Says whether there is anything to read. */
-export function hasContent({ text, described = [], attachments }: ReadContent): boolean {
+function hasContent({ text, described = [], attachments }: ReadContent): boolean {
   return text.trim() !== '' || described.length > 0 || attachments.length > 0;
 }
 
 /** `body` is the message as it arrived, from which fields are named that can't be read. */
-export function readMessageContent(message: Message, body: unknown, bot: Bot): InboundMessage {
+function readMessageContent(message: Message, body: unknown, bot: Bot): InboundMessage {
   const { content, mentions, beginsInQuotation } = readWords(message, body);
   const entities = message.entities ?? message.caption_entities ?? [];
   const written = message.text ?? message.caption ?? '';
@@ -241,4 +246,108 @@ function attachment(
     ...(mimeType === undefined ? {} : { mimeType }),
     ...(file.file_size === undefined ? {} : { sizeBytes: file.file_size }),
   };
+}
+
+/** Any of these shows that the message was forwarded; all but the first are from older servers. */
+const forwardMarks = [
+  'forward_origin',
+  'forward_date',
+  'forward_from',
+  'forward_from_chat',
+  'forward_from_message_id',
+  'forward_sender_name',
+  'forward_signature',
+] as const;
+
+const automationMarks = [
+  'sender_business_bot',
+  'guest_bot_caller_user',
+  'guest_bot_caller_chat',
+  'is_from_offline',
+] as const;
+
+/**
+ * Says whose words these are. Telegram leaves the sender's own name on forwarded text, on the caption of a forwarded
+ * file, and on what an inline bot offered. A message written as a channel may be from anyone who runs it; one written
+ * as the group itself was typed by one of its administrators.
+ */
+function provenanceOf(
+  message: Message,
+  { beginsInQuotation }: { readonly beginsInQuotation: boolean },
+): Provenance {
+  const { chat, sender_chat: speaker } = message;
+  if (message.is_automatic_forward || chat.type === 'channel') return 'channel-post';
+  if (forwardMarks.some((mark) => message[mark])) return 'forwarded';
+  if (message.via_bot) return 'inline-bot';
+  if (speaker !== undefined && speaker.id !== chat.id) return 'channel-post';
+  if (automationMarks.some((mark) => message[mark])) return 'automated';
+  if (message.story !== undefined) return 'story';
+  return beginsInQuotation ? 'quoted' : 'typed';
+}
+
+/** The event of a new message and of an edit: its content, or why it isn't read. Pure. */
+/** Reads the message. Without any content, it is refused by the name of its first field that isn't read. */
+export function readContentEvent(message: Message, body: unknown, bot: Bot): InboundEvent {
+  const elsewhere = unansweredPlace(message);
+  if (elsewhere !== undefined) return refused(elsewhere, message);
+  const content = readMessageContent(message, body, bot);
+  if (hasContent(content)) return content;
+  const service = presentFields(body).find((field) => fateOf(field)?.startsWith('refused: '));
+  if (service !== undefined) return refused(`${service}: ${refusalOf(fateOf(service)) ?? ''}`, message);
+  return content.unknownFields === undefined ? refused('message: it has no content', message) : content;
+}
+
+/** Reads the new version of a message. */
+export function readEditEvent(message: Message, body: unknown, bot: Bot): InboundEvent {
+  const elsewhere = unansweredPlace(message);
+  if (elsewhere !== undefined) return refused(elsewhere, message);
+  // A moving location is edited every few seconds, for hours; its last position is an edit like any other.
+  if (message.location?.live_period != null)
+    return refused('live_location: only the last position of a moving location is read', message);
+  const { messageId: id, provenance, ...content } = readMessageContent(message, body, bot);
+  const { text, shown, described, attachments, unknownFields } = content;
+  const edit = { kind: 'edit', messageId: id, provenance } as const;
+  const unread = unknownFields && { unknownFields };
+  // Words that can't be read must not look as if they were taken away, nor must files.
+  if ((shown ?? text) === '' && hasField(body, 'text')) return { ...edit, text, ...unread };
+  return {
+    ...edit,
+    text,
+    ...(shown !== undefined && { shown }),
+    ...(described && { described }),
+    ...unread,
+    ...((attachments.length > 0 || !hasField(body, 'media')) && { attachments }),
+  };
+}
+
+/** Returns what tells two versions of a message apart. */
+export function versionOf(event: InboundEvent): string {
+  if (event.kind !== 'edit') return event.kind;
+  const { text, shown = text, described = [], attachments = [] } = event;
+  return [shown, ...described, ...attachments.map(({ fileId, ref }) => fileId ?? ref)].join('\n');
+}
+
+/** Returns the names of the fields that aren't null or empty. */
+export function presentFields(body: unknown): readonly string[] {
+  if (typeof body !== 'object' || body === null) return [];
+  return Object.entries(body).flatMap(([field, value]) => (value == null || value === '' ? [] : [field]));
+}
+
+/** Says whether the message has any field of this fate, even an unreadable one. */
+function hasField(body: unknown, fate: 'text' | 'media'): boolean {
+  return presentFields(body).some((field) => fateOf(field) === fate);
+}
+
+function refused(name: string, message: { readonly message_id: number }): InboundEvent {
+  return unsupported(
+    name,
+    message.message_id === 0 ? {} : { messageId: messageId(String(message.message_id)) },
+  );
+}
+
+/** Says why Parley can't answer there: in a channel or its direct messages, or a message shown to one person. */
+function unansweredPlace({ chat, message_id: id }: Message): string | undefined {
+  if (chat.is_direct_messages) return 'direct_messages: direct messages of channels aren’t answered';
+  if (id === 0) return 'ephemeral_message: messages that only one person sees aren’t answered';
+  return chat.type === 'channel' ? `channel: ${refusalOf(smallKinds.chat.channel)}` : undefined;
 }

@@ -1,7 +1,6 @@
 /** Spans → Telegram entities, by Telegram's rules (Bot API, "Formatting options"). */
 import type { MessageEntity } from 'grammy/types';
-import { fitSpans } from '#channel-kit/fit-spans.ts';
-import { nestedSpans } from '#channel-kit/nested-spans.ts';
+import { fitSpans, nestedSpans } from '#channel-kit/nested-spans.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
 

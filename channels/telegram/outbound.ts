@@ -1,7 +1,7 @@
 /** Outbound → one Bot API call. Pure. Markup is sent as entities, so that no text can be misread as markup. */
 import type { ReactionTypeEmoji } from 'grammy/types';
 import type { RawApi } from 'grammy/web';
-import { uploadName } from '#channel-kit/upload.ts';
+import { uploadName } from '#channel-kit/send-result.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Button, Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';

@@ -6,8 +6,8 @@
 import type { RichBlock, RichText } from 'grammy/types';
 import { fitChars } from '#channel-kit/clean-text.ts';
 import { type Media, readMedia } from './content-schema.ts';
+import { codeBlock, codeSpan, linkWords, quoteBlock, withName, withTime, wrapWords } from './entity-text.ts';
 import { userSchema } from './fields.ts';
-import { codeBlock, codeSpan, linkWords, quoteBlock, withName, withTime, wrapWords } from './markdown.ts';
 import type { Mention } from './mentions.ts';
 import { nameOf } from './people.ts';
 

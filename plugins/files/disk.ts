@@ -1,7 +1,7 @@
 /** All system calls on the disk of one workspace, each within the limits of `DiskCalls`. */
 import type { Dir, Dirent, MakeDirectoryOptions, Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, opendir, readlink, rename, unlink } from 'node:fs/promises';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 
 /** Reads the entries of an open folder in batches; an empty batch is the end. */
 export type FolderReader = AsyncDisposable & { next(): Promise<readonly Dirent[]> };

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
-import { fileProblem } from './file-problem.ts';
-import { findLines, findPassage } from './passage.ts';
-import { checkText } from './text-content.ts';
+import { checkText, fileProblem } from './file-problem.ts';
+import { findLines, findPassage } from './search-files.ts';
 import { openWorkspace } from './workspace-files.ts';
 
 /** Longest passage, in UTF-16 units: more than a model writes in one answer. */

@@ -2,8 +2,7 @@ import type { Dirent } from 'node:fs';
 import { childPath, type Entry, openEntry, openForReading, pathOf } from './descriptor.ts';
 import type { DiskFile } from './disk.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
-import { type OpenWorkspace, openPath } from './open-path.ts';
-import { segmentsOf } from './workspace-path.ts';
+import { type OpenWorkspace, openPath, segmentsOf } from './open-path.ts';
 
 export type ListOptions = { readonly maxEntries: number; readonly signal: AbortSignal };
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
+import { onOneLine } from './file-problem.ts';
 import { ownTurn, searchFiles } from './search-files.ts';
 import { compileGlob } from './search-pattern.ts';
-import { onOneLine } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
 
 const maxResults = 500;

@@ -1,12 +1,12 @@
 import { StringDecoder } from 'node:string_decoder';
 import { z } from 'zod';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
 import type { DiskFile } from './disk.ts';
+import { looksBinary, onOneLine } from './file-problem.ts';
 import { createTimeSlice, type FileSearch, ownTurn, searchFiles } from './search-files.ts';
 import { compileGlob, compileSearch, maxSearchedLength, type TextMatcher } from './search-pattern.ts';
-import { looksBinary, onOneLine } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
 
 const maxResults = 200;

@@ -1,6 +1,6 @@
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import type { Tool } from '#contracts/tool.ts';
+import type { DiskCalls, WorkspaceReader } from '#contracts/workspace-reader.ts';
 import { type FilesConfig, filesConfigSchema } from './config.ts';
 import { findSystemProblem } from './descriptor.ts';
 import { createEditTool } from './edit-tool.ts';
@@ -8,7 +8,7 @@ import { createGlobTool } from './glob-tool.ts';
 import { createGrepTool } from './grep-tool.ts';
 import { createListTool } from './list-tool.ts';
 import { createReadTool } from './read-tool.ts';
-import { createWorkspaceReader } from './workspace-reader.ts';
+import { openWorkspace } from './workspace-files.ts';
 import { createWriteTool } from './write-tool.ts';
 
 const createTools: readonly ((config: FilesConfig, disks: DiskCalls) => Tool)[] = [
@@ -41,3 +41,14 @@ export function createFilesPlugin(os: NodeJS.Platform): PluginDefinition<FilesCo
 }
 
 export const plugin = createFilesPlugin(process.platform);
+
+/** Lets other tools read files the way the `read` tool does, but with any content and their own size limit. */
+function createWorkspaceReader(config: FilesConfig, disks: DiskCalls): WorkspaceReader {
+  return {
+    authority: config.readAuthority,
+    read: async (workspace, path, options) => {
+      await using files = await openWorkspace(workspace, disks);
+      return (await files.read(path, { ...options, advice: 'Use a smaller file.' })).bytes;
+    },
+  };
+}

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
-import { findLines } from './passage.ts';
-import { checkText } from './text-content.ts';
+import { checkText } from './file-problem.ts';
+import { findLines } from './search-files.ts';
 import { openWorkspace } from './workspace-files.ts';
 
 const maxLines = 2000;

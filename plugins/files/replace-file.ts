@@ -3,8 +3,7 @@ import { constants as flags, type Stats } from 'node:fs';
 import { checkInside, checkOneLink, childPath, type Entry, findEntry, pathAt } from './descriptor.ts';
 import { refuseExecutable, refuseExecuted } from './executed-places.ts';
 import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
-import { type OpenWorkspace, openFolders } from './open-path.ts';
-import { segmentsOf } from './workspace-path.ts';
+import { type OpenWorkspace, openFolders, segmentsOf } from './open-path.ts';
 
 /** Identifies the version of a file, to notice that it changed after it was read. */
 export type FileStamp = Pick<Stats, 'dev' | 'ino' | 'size' | 'mtimeMs'>;

@@ -2,8 +2,9 @@
  * Reading and writing inside one workspace. All file tools go through here. Nothing outside can be
  * reached, whether by `..`, absolute paths or links, or by someone swapping folders and links meanwhile.
  */
-import type { DiskCalls } from '#contracts/disk-calls.ts';
+
 import { hasCode } from '#contracts/errors.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import { type Entry, openForReading, openRoot, pathOf } from './descriptor.ts';
 import { Disk } from './disk.ts';
 import { fileProblem } from './file-problem.ts';
@@ -15,9 +16,8 @@ import {
   type WalkOptions,
   walk,
 } from './folder-walk.ts';
-import { type OpenWorkspace, openPath } from './open-path.ts';
+import { type OpenWorkspace, openPath, segmentsOf } from './open-path.ts';
 import { type FileStamp, replaceFile, type WriteOptions } from './replace-file.ts';
-import { segmentsOf } from './workspace-path.ts';
 
 /** An open workspace, until it is disposed of. Every failure is a ParleyError `tool_failed` that the model may read. */
 export interface WorkspaceFiles extends AsyncDisposable {

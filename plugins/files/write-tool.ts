@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
 import { fileProblem } from './file-problem.ts';
 import { openWorkspace, type WorkspaceFiles } from './workspace-files.ts';

@@ -3,7 +3,7 @@ import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, FinishReason, MessagePart, Source, ToolCallData } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { InputRoom, maxInputLength, refused } from './call-input.ts';
-import { UnusedIds } from './unused-id.ts';
+import { UnusedIds } from './call-pairs.ts';
 
 /** When the message ended, ms since the epoch, and the model that wrote it. */
 export type FinishStamp = {

@@ -2,7 +2,7 @@ import { constants, lstatSync, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fitChars } from '#channel-kit/clean-text.ts';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 
 /** The workspace files that address the agent, in the order of the prompt. */

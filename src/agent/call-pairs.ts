@@ -6,7 +6,6 @@ import {
   toolCallsOf,
   unknownOutcome,
 } from '#contracts/message.ts';
-import { UnusedIds } from './unused-id.ts';
 
 /** A tool call with its single result, and the id that the request uses for both. */
 export type PairedCall = {
@@ -78,4 +77,30 @@ const maxIdLength = 36;
 function createWireIds(): (id: string) => string {
   const ids = new UnusedIds(new Set());
   return (id) => ids.take(id.slice(0, maxIdLength).replaceAll(/[^\w-]/g, '_') || 'call');
+}
+
+/**
+ * Finds an unused id: the wanted one, or the same with a suffix `_2`, `_3` and so on. It remembers how far it has
+ * counted, because some providers give every call the same id.
+ */
+export class UnusedIds {
+  readonly #taken: Set<string>;
+  readonly #counted = new Map<string, number>();
+
+  /** Ids in use; each id returned is added. */
+  constructor(taken: Set<string>) {
+    this.#taken = taken;
+  }
+
+  take(wanted: string): string {
+    let id = wanted;
+    let suffix = this.#counted.get(wanted) ?? 1;
+    while (this.#taken.has(id)) {
+      suffix += 1;
+      id = `${wanted}_${suffix}`;
+    }
+    this.#counted.set(wanted, suffix);
+    this.#taken.add(id);
+    return id;
+  }
 }

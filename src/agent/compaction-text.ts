@@ -1,7 +1,9 @@
 /** The texts of a compaction: those for the summarising model and those for the model that reads the summary. */
+
+import { cleanText } from '#channel-kit/clean-text.ts';
+import { takingTurns } from '#channel-kit/take-turns.ts';
 import { type AgentMessage, type MessagePart, textOf } from '#contracts/message.ts';
 import { unitsPerToken } from './context-size.ts';
-import { factsText, readFacts, wordsLeft } from './durable-facts.ts';
 
 /** Arguments and results are shortened to this many UTF-16 units: the answers say what came of them. */
 const longestDetail = 2_000;
@@ -128,4 +130,161 @@ function shortened(text: string): string {
   const half = longestDetail / 2;
   if (text.length <= longestDetail) return text;
   return `${text.slice(0, half)} […] ${text.slice(-half)}`;
+}
+
+/** URLs, paths and ids: names that a summary must not lose because they can't be reconstructed. */
+const [shortest, longest] = [5, 300];
+
+/** Finds the identifiers in a text, each once, in order. */
+export function identifiersIn(text: string): readonly string[] {
+  const found = new Set<string>();
+  for (const word of text.split(/[\s<>"'`()[\]{}|,;]+/)) {
+    const name = trimmed(word);
+    if (name.length >= shortest && name.length <= longest && isIdentifier(name)) found.add(name);
+  }
+  return [...found];
+}
+
+/**
+ * Finds the identifiers in the messages and the earlier summary that the new summary lacks, newest first and limited to
+ * `units` UTF-16 units: first those of the conversation itself, then those passed to tools, then those in results.
+ * It works in slices, since a history may be megabytes long.
+ */
+export async function lostIdentifiers(
+  messages: readonly AgentMessage[],
+  { earlier, summary, units }: { readonly earlier: string; readonly summary: string; readonly units: number },
+): Promise<readonly string[]> {
+  const newest = messages.toReversed();
+  const sources = [
+    ...newest.map(({ parts }) => textOf(parts)),
+    earlier,
+    ...newest.map(({ parts }) => detailOf(parts, 'tool_call')),
+    ...newest.map(({ parts }) => detailOf(parts, 'tool_result')),
+  ];
+  const kept = new Set(identifiersIn(summary));
+  const lost: string[] = [];
+  let room = units;
+  const turn = takingTurns();
+  for (const text of sources) {
+    await turn();
+    for (const name of identifiersIn(text)) {
+      if (kept.has(name)) continue;
+      room -= name.length + lineLength;
+      if (room < 0) return lost;
+      kept.add(name);
+      lost.push(name);
+    }
+  }
+  return lost;
+}
+
+/** Characters that the list adds around each name. */
+const lineLength = 3;
+
+function detailOf(parts: AgentMessage['parts'], type: 'tool_call' | 'tool_result'): string {
+  return parts
+    .map((part) => {
+      if (part.type !== type) return '';
+      return part.type === 'tool_call' ? part.data.input : part.data.content;
+    })
+    .join(' ');
+}
+
+/** Strips the punctuation of the surrounding sentence. */
+function trimmed(word: string): string {
+  let [start, end] = [0, word.length];
+  while (start < end && '*_.,:!?'.includes(word.charAt(start))) start += 1;
+  while (end > start && '*_.,:!?'.includes(word.charAt(end - 1))) end -= 1;
+  return word.slice(start, end);
+}
+
+function isIdentifier(name: string): boolean {
+  if (/^[a-z][a-z0-9+.-]{1,20}:\/\/./i.test(name)) return true;
+  if (/^[\w.~@+%=-]*(?:\/[\w.@+%=-]+)+\/?$/.test(name)) return isPath(name);
+  return (
+    /^[\w#@.+:-]+$/.test(name) && /\d/.test(name) && (/[a-z]/i.test(name) || /(?:\d[^\d]?){6}/.test(name))
+  );
+}
+
+/** Says whether a slashed name is a path: `/etc/or`, `a/b/c` and `v1/or` are, `and/or` isn't. */
+function isPath(name: string): boolean {
+  return name.startsWith('/') || name.startsWith('~') || /\d|\.|\/.*\//.test(name);
+}
+
+/**
+ * The memory of a conversation: facts that the summarising model lists along with its summary. They are repeated word
+ * for word in every later summary of the session, and stored nowhere else. A fact is removed only when that model names
+ * its number.
+ */
+/** Longest fact, UTF-16 units. */
+const longestFact = 300;
+/** Characters that the list adds around each fact. */
+const lineUnits = 3;
+
+/** Changes to the list; facts are numbered from 1. */
+export type FactChanges = { readonly added: readonly string[]; readonly dropped: ReadonlySet<number> };
+
+/** A summary and the changes to the list that came with it. */
+export type ParsedSummary = { readonly summary: string; readonly changes: FactChanges };
+
+const [begin, end] = ['<facts>', '</facts>'] as const;
+
+/**
+ * Splits an answer of the summarising model. The list of changes may be missing; a line that was cut off is ignored.
+ */
+export function parseSummary(answer: string): ParsedSummary {
+  const from = answer.lastIndexOf(begin);
+  if (from === -1) return { summary: answer.trim(), changes: { added: [], dropped: new Set() } };
+  const to = answer.indexOf(end, from);
+  const lines = answer.slice(from + begin.length, to === -1 ? undefined : to).split('\n');
+  const rest = to === -1 ? '' : answer.slice(to + end.length);
+  if (to === -1) lines.pop();
+  const added = lines.flatMap((line) => /^\s*\+(.+)$/.exec(line)?.[1] ?? []).map(factOf);
+  const dropped = lines.flatMap((line) => /^\s*-\s*(\d{1,4})\b/.exec(line)?.[1] ?? []);
+  return {
+    summary: `${answer.slice(0, from)}${rest}`.trim(),
+    changes: { added: added.filter((fact) => fact !== ''), dropped: new Set(dropped.map(Number)) },
+  };
+}
+
+/** Puts the fact on one line. */
+function factOf(text: string): string {
+  return cleanText(text.replaceAll(/\s+/g, ' ').trim().slice(0, longestFact).toWellFormed());
+}
+
+/** Applies the changes and limits the list to `units` UTF-16 units. Known facts take precedence over new ones. */
+export function changeFacts(
+  facts: readonly string[],
+  { added, dropped }: FactChanges,
+  units: number,
+): readonly string[] {
+  const kept = facts.filter((_, index) => !dropped.has(index + 1));
+  const known = new Set(kept.map((fact) => fact.toLowerCase()));
+  const fresh = added.filter((fact) => !known.has(fact.toLowerCase()) && known.add(fact.toLowerCase()));
+  let room = units;
+  return [...kept, ...fresh].filter((fact) => {
+    const size = fact.length + lineUnits;
+    if (size > room) return false;
+    room -= size;
+    return true;
+  });
+}
+
+/** Estimates how many more words fit into the list. */
+function wordsLeft(facts: readonly string[], units: number): number {
+  const used = facts.reduce((sum, fact) => sum + fact.length + lineUnits, 0);
+  return Math.max(0, Math.floor((units - used) / 8));
+}
+
+const heading = 'Remembered from this conversation:';
+
+/** Returns the list as the conversation's model reads it. */
+function factsText(facts: readonly string[]): string {
+  return [heading, ...facts.map((fact) => `- ${fact}`)].join('\n');
+}
+
+/** Parses such a text; any other text yields an empty list. */
+function readFacts(text: string): readonly string[] {
+  const [first, ...lines] = text.split('\n');
+  return first === heading ? lines.map((line) => line.slice(2)) : [];
 }

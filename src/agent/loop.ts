@@ -13,8 +13,7 @@ import { createLoopGuard } from './loop-guard.ts';
 import type { RunEnd } from './model-turn.ts';
 import { AbortedError } from './race-abort.ts';
 import { type CallEntry, findResumption, noResumption, type Resumption } from './resumption.ts';
-import { openRunScope, type RunScope } from './run-scope.ts';
-import type { Run } from './run-state.ts';
+import { openRunScope, type Run, type RunScope } from './run-scope.ts';
 import { toolSpecs } from './tool-specs.ts';
 import { finishBatch, runTurn, type TurnOutcome } from './turn.ts';
 

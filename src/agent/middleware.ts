@@ -8,8 +8,7 @@ import { faultText } from './fault-text.ts';
 import type { CompactionReason, TurnMiddleware, TurnState, TurnVerdict } from './loop-config.ts';
 import type { RunEnd } from './model-turn.ts';
 import { raceAbort } from './race-abort.ts';
-import type { RunScope } from './run-scope.ts';
-import type { Run } from './run-state.ts';
+import type { Run, RunScope } from './run-scope.ts';
 
 type Compaction = Extract<TurnVerdict, { readonly kind: 'compact' }>;
 

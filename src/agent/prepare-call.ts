@@ -11,10 +11,9 @@ import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
 import { raceAbort } from './race-abort.ts';
-import { begunText, cutText, resultText } from './result-text.ts';
 import type { CallState, OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
-import { errorResult } from './tool-result.ts';
+import { begunText, cutText, errorResult, resultText } from './tool-result.ts';
 import { argumentProblem } from './tool-specs.ts';
 
 export type PreparedCall =

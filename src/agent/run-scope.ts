@@ -1,4 +1,10 @@
 import type { Clock } from '#contracts/clock.ts';
+import type { ToolSpec } from '#contracts/model.ts';
+import type { Tool } from '#contracts/tool.ts';
+import type { ContextSize } from './context-size.ts';
+import type { Conversation } from './conversation.ts';
+import type { AgentContext, AgentLoopConfig, TurnVerdict } from './loop-config.ts';
+import type { LoopGuard } from './loop-guard.ts';
 
 /** Why a run was cut short from the outside. */
 export type AbortReason = 'aborted' | 'timeout' | 'idle';
@@ -44,3 +50,18 @@ export function openRunScope(outer: AbortSignal, clock: Clock, runTimeoutMs: num
     },
   };
 }
+
+/** State shared by all turns of a run. */
+export type Run = {
+  readonly config: AgentLoopConfig;
+  readonly system: AgentContext['system'];
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly specs: readonly ToolSpec[];
+  readonly conversation: Conversation;
+  readonly scope: RunScope;
+  readonly guard: LoopGuard;
+  readonly callIds: Set<string>;
+  readonly size: ContextSize;
+  /** A compaction requested after a turn, to be done before the next one. */
+  dueCompaction: Extract<TurnVerdict, { readonly kind: 'compact' }> | undefined;
+};

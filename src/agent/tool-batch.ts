@@ -1,10 +1,12 @@
 // The calls of one assistant message: either all of them, or those left by an earlier attempt. Preparation and results
 // keep the source order, end events arrive as the tools end, and every call gets exactly one result, whatever happens.
 
+import { cleanText, fitBytes } from '#channel-kit/clean-text.ts';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
-import { createEventFeed } from './event-feed.ts';
-import { type CallEnd, executeCall, type ParkedCall, type ReadyCall } from './execute-call.ts';
+import { noSections } from '#contracts/section.ts';
+import type { ParkRequest, Tool, ToolOutput } from '#contracts/tool.ts';
+import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import {
   type Halt,
@@ -14,8 +16,9 @@ import {
   type WithheldCall,
   withhold,
 } from './prepare-call.ts';
-import { begunText, cutText, resultText } from './result-text.ts';
-import { errorResult, resultMessage } from './tool-result.ts';
+import { settleWithGrace } from './race-abort.ts';
+import type { RunScope } from './run-scope.ts';
+import { begunText, boundResult, cutText, errorResult, resultMessage, resultText } from './tool-result.ts';
 
 export type ToolBatch = Preparation & {
   readonly calls: readonly ToolCallData[];
@@ -242,4 +245,136 @@ async function* emitResults(
     yield { type: 'message_end', message };
   }
   return messages;
+}
+
+/** Merges the events of several running tools into one sequence that a generator can pass on. */
+interface EventFeed<T> {
+  push(item: T): void;
+  /** Returns everything pushed since the last call; waits until there is something. One reader only. */
+  take(): Promise<readonly T[]>;
+}
+
+function createEventFeed<T>(): EventFeed<T> {
+  let items: T[] = [];
+  let wake: (() => void) | undefined;
+
+  return {
+    push: (item) => {
+      items.push(item);
+      wake?.();
+    },
+    take: async () => {
+      if (items.length === 0) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        wake = undefined;
+      }
+      const taken = items;
+      items = [];
+      return taken;
+    },
+  };
+}
+
+type ReadyCall = Extract<PreparedCall, { readonly kind: 'ready' }>;
+
+type Execution = {
+  readonly config: AgentLoopConfig;
+  readonly scope: RunScope;
+  readonly onUpdate: (callId: string, text: string) => void;
+};
+
+/** How long a tool may take to stop after an abort; a result returned within this time still counts. */
+const stopGraceMs = 1000;
+/** Longest reason of a parked call. */
+const maxReasonBytes = 200;
+
+type CallEnd =
+  | { readonly kind: 'result'; readonly result: ToolResult }
+  /** No result yet: it arrives from outside later and bypasses `afterToolCall`. */
+  | ParkedCall;
+
+/** A call that waits for an outside result, for at most `waitMs`. */
+type ParkedCall = {
+  readonly kind: 'parked';
+  readonly reason: string;
+  readonly waitMs?: number;
+};
+
+/** Runs one tool. Never throws, and outlasts an abort by at most `stopGraceMs` per step. */
+async function executeCall(ready: ReadyCall, execution: Execution): Promise<CallEnd> {
+  if (execution.scope.signal.aborted) return ended(cutResult(ready, execution));
+  try {
+    const end = await runTool(ready, execution);
+    if (end.kind === 'parked') return end;
+    const { sections = noSections } = execution.config;
+    const bound = (result: ToolResult) => sections.run('tool result', () => boundResult(result));
+    return ended(bound(await passHook(ready, bound(end.result), execution)));
+  } catch {
+    // A plugin's tool or hook may return anything.
+    return ended(errorResult('the tool ran, but its result is unreadable'));
+  }
+}
+
+/** Interprets a tool's output: a result, or a request to wait, which only a durable tool may make. */
+function callEndOf(output: ToolOutput | ParkRequest, tool: Pick<Tool, 'replay'>): CallEnd {
+  if (typeof output !== 'object' || output === null || !('parked' in output)) {
+    return ended({ output, isError: false });
+  }
+  if (tool.replay !== 'durable') return ended(errorResult(resultText.mayNotWait));
+  const { reason, waitMs = 0 } = output.parked;
+  const parked = { kind: 'parked', reason: fitBytes(cleanText(reason), maxReasonBytes) } as const;
+  return waitMs > 0 ? { ...parked, waitMs } : parked;
+}
+
+function ended(result: ToolResult): CallEnd {
+  return { kind: 'result', result };
+}
+
+async function runTool(ready: ReadyCall, execution: Execution): Promise<CallEnd> {
+  const { call, tool, input } = ready;
+  const { config, scope, onUpdate } = execution;
+  let isRunning = true;
+  const ctx = {
+    callId: call.id,
+    run: config.run,
+    isRepeat: ready.hasBegun,
+    signal: scope.signal,
+    update: (text: string) => {
+      if (isRunning) onUpdate(call.id, cleanText(text));
+    },
+  };
+  const grace = { clock: config.clock, graceMs: stopGraceMs };
+  const { sections = noSections } = config;
+  const execute = () => sections.run(`tool ${tool.name}`, () => tool.execute(input, ctx));
+  const settled = await settleWithGrace(execute, scope.signal, grace);
+  isRunning = false;
+
+  if (settled.kind === 'done') return callEndOf(settled.value, tool);
+  if (settled.kind === 'aborted') return ended(errorResult(begunText(cutText(scope.abortReason()))));
+  if (scope.signal.aborted) return ended(cutResult(ready, execution));
+  return ended(errorResult(toolErrorText(settled.error)));
+}
+
+/** Returns the result of a call that the end of the run stopped or kept from running. */
+function cutResult({ hasBegun }: ReadyCall, { scope }: Execution): ToolResult {
+  const text = cutText(scope.abortReason());
+  return errorResult(hasBegun ? begunText(text) : text);
+}
+
+/** Returns the tool's own error message if it has one, since that is written for the model. */
+function toolErrorText(error: unknown): string {
+  return error instanceof Error && error.message !== '' ? error.message : faultText(error);
+}
+
+/** A failing hook withholds the result, because its purpose may have been to remove a secret. */
+async function passHook(ready: ReadyCall, result: ToolResult, execution: Execution): Promise<ToolResult> {
+  const { config, scope } = execution;
+  const { afterToolCall } = config;
+  if (afterToolCall === undefined) return result;
+  const grace = { clock: config.clock, graceMs: stopGraceMs };
+  const settled = await settleWithGrace(() => afterToolCall(ready.call, result), scope.signal, grace);
+  if (settled.kind === 'done') return settled.value;
+  return errorResult('the tool ran, but a check of its result failed, so the result is withheld');
 }

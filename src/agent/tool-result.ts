@@ -4,12 +4,18 @@ import { fitBytes } from '#channel-kit/clean-text.ts';
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
-import type { AgentMessage, MessagePart, ToolCallData } from '#contracts/message.ts';
+import {
+  type AgentMessage,
+  type MessagePart,
+  neverStarted,
+  skipped,
+  type ToolCallData,
+} from '#contracts/message.ts';
 import type { TimelineStep } from '#contracts/timeline.ts';
 import { maxResultBytes } from '#contracts/tool.ts';
 import { type FitImage, fitImage } from './fit-image.ts';
 import type { ToolResult } from './loop-config.ts';
-import { resultText } from './result-text.ts';
+import type { AbortReason } from './run-scope.ts';
 
 const maxImages = 8;
 /** Longest metadata, UTF-16 units of its JSON; fits the longest message that a tool can send. */
@@ -91,5 +97,36 @@ function jsonOrNothing(metadata: Record<string, unknown> | undefined): Record<st
     return written.length > maxMetadataLength ? undefined : JSON.parse(written);
   } catch {
     return undefined;
+  }
+}
+
+/** Texts that tell the model why a call didn't run. */
+export const resultText = {
+  denied: 'permission denied',
+  cancelled: neverStarted,
+  skipped,
+  repeated: 'not run: this same call was made too many times in a row',
+  cutOff: 'not run: the call was cut off before it was complete',
+  truncated: 'not run: the answer reached its length limit, so the arguments may be incomplete',
+  noTools: 'not run: no tools are available for this answer',
+  brokenOff: "not run: the model's answer broke off",
+  mayNotWait: 'the tool asked to wait for an answer, which only a durable tool may do',
+} as const;
+
+/** Returns the same text for a call that had started and may have had its effect. */
+export function begunText(text: string): string {
+  return `${text}; it had started, outcome unknown`;
+}
+
+/** Returns the result text of a call that the end of the run kept from running or finishing. */
+export function cutText(cut: AbortReason | undefined): string {
+  switch (cut) {
+    case 'timeout':
+      return "cancelled: the run's time was up";
+    case 'idle':
+      return 'cancelled: the model stopped answering';
+    case 'aborted':
+    case undefined:
+      return 'cancelled by user';
   }
 }

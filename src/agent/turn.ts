@@ -10,10 +10,10 @@ import { compactContext, endOfCut, passAfterTurn, passBeforeTurn } from './middl
 import { type Answer, finishOfCut, type RefusedRequest, type RunEnd, streamAnswer } from './model-turn.ts';
 import { AbortedError, awaitOrAbort } from './race-abort.ts';
 import { marksFor } from './repair-history.ts';
-import { cutText, resultText } from './result-text.ts';
 import type { OpenBatch } from './resumption.ts';
-import type { Run } from './run-state.ts';
+import type { Run } from './run-scope.ts';
 import { type BatchOutcome, rejectCalls, runToolBatch } from './tool-batch.ts';
+import { cutText, resultText } from './tool-result.ts';
 
 export type TurnPlan = {
   /** Counted from 1, over all attempts at the run. */

@@ -2,8 +2,14 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { type CopiedFile, copyTree, describeFile, readContent, syncFolder } from './durable-files.ts';
-import { entriesToKeep } from './folder-entries.ts';
+import {
+  type CopiedFile,
+  copyTree,
+  describeFile,
+  entriesToKeep,
+  readContent,
+  syncFolder,
+} from './durable-files.ts';
 import { backupsIn, beginBackup, type DatabaseRecord, type FoundBackup, timeName } from './manifest.ts';
 import { dumpPostgres } from './postgres-tools.ts';
 import { isRestoreUnfinished, restoresSeen } from './restore-plan.ts';

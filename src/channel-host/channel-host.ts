@@ -14,22 +14,25 @@ import type {
   Intake,
 } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { connectionName } from '#contracts/connection-name.ts';
-import { ParleyError } from '#contracts/errors.ts';
-import type { ChannelId, EventKey } from '#contracts/ids.ts';
+import { isStoreAway, ParleyError } from '#contracts/errors.ts';
+import { type ChannelId, connectionName, type EventKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Sections } from '#contracts/section.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import type { Store } from '../store/base/command.ts';
-import { accountKeyOf } from '../store/base/conversation-key.ts';
-import { readAnchors } from '../store/intake/anchors.ts';
+import { accountKeyOf } from '../store/base/keys.ts';
+import { readAnchors } from '../store/intake/event.ts';
 import { type AccountLease, claimAccount, releaseAccount } from '../store/processes/accounts.ts';
-import { type ChannelRegistry, createChannelRegistry, type FindChannel } from './channel-registry.ts';
+import {
+  type ChannelRegistry,
+  createChannelRegistry,
+  createRetries,
+  type FindChannel,
+  RefusedByNetwork,
+  type Retries,
+} from './channel-registry.ts';
 import { type ChannelState, type NewState, stateOf } from './channel-state.ts';
-import { inTime } from './in-time.ts';
-import { keepLease, renewMs } from './keep-lease.ts';
-import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
 
 export type AccountLeaseHeld = {
   readonly account: string;
@@ -377,4 +380,70 @@ function unreadIn(
   if (last === undefined) return [...explained.values()];
   const reason = `unreadable events: ${others.length}; for the last, \`${parleyCommand} why ${last}\``;
   return [...explained.values(), { code: 'lost', reason }];
+}
+
+/**
+ * Returns the result of a call into a channel that may never return. After `limitMs` it rejects with
+ * `channel_unavailable` and aborts the call's signal.
+ */
+async function inTime<T>(
+  { clock, limitMs, what }: { readonly clock: Clock; readonly limitMs: number; readonly what: string },
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const tooLate = new AbortController();
+  const isDone = new AbortController();
+  const limit = clock.wait(limitMs, isDone.signal).then(() => {
+    const reason = `${what} took longer than ${Math.round(limitMs / 1000)} s`;
+    const fault = new ParleyError('channel_unavailable', reason, { retry: { kind: 'later' } });
+    tooLate.abort(fault);
+    throw fault;
+  });
+  try {
+    return await Promise.race([call(tooLate.signal), limit]);
+  } finally {
+    isDone.abort();
+  }
+}
+
+/** Keeps the lease of a bot account, for which one process receives at a time. */
+/** Interval of renewals, ms; a fifth of the lease. */
+const renewMs = 2_000;
+/**
+ * A store that is unreachable for at most this long, ms, ends no connection: `accept` checks the epoch, and events that
+ * a network doesn't repeat wait in the adapter. After a longer time they would be too many to keep.
+ */
+const storeAwayMs = 60_000;
+
+type LeaseKeeping = {
+  readonly clock: Clock;
+  /** Claims the account again; its holder keeps the epoch. */
+  claim(): Promise<AccountLease>;
+  readonly epoch: number;
+  /** Called after each renewal. */
+  onKept(): void;
+  /** Called for each renewal that the store didn't answer. */
+  onAway(error: Error): void;
+};
+
+/**
+ * Renews the lease, even while its adapter is starting, until another process has it or `until` aborts. Rejects when
+ * the store has been unreachable for too long.
+ */
+async function keepLease(
+  { clock, claim, epoch, onKept, onAway }: LeaseKeeping,
+  until: AbortSignal,
+): Promise<void> {
+  let keptAt = clock.now();
+  for (;;) {
+    await clock.wait(renewMs, until);
+    if (until.aborted) return;
+    const renewed = await claim().catch((error: unknown) => {
+      if (!isStoreAway(error) || clock.now() - keptAt >= storeAwayMs) throw error;
+      onAway(error);
+    });
+    if (renewed === undefined) continue;
+    if (renewed.kind !== 'held' || renewed.epoch !== epoch) return;
+    keptAt = clock.now();
+    onKept();
+  }
 }

@@ -1,5 +1,5 @@
 import type { ChannelEntry } from '#contracts/channel.ts';
-import { connectionName } from '#contracts/connection-name.ts';
+import { connectionName } from '#contracts/ids.ts';
 import type { ChannelSettings, Config } from '../config/config.ts';
 
 /** One account of a network, as it is configured. */

@@ -7,7 +7,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
-import { accountKeyOf } from '../store/base/conversation-key.ts';
+import { accountKeyOf } from '../store/base/keys.ts';
 import { readCommandsHash, rememberCommands } from '../store/processes/accounts.ts';
 
 export type CommandRegistrarDeps = {

@@ -1,6 +1,6 @@
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { FaultDetail } from './channel-fault.ts';
+import type { FaultDetail } from './network-fault.ts';
 import { remoteSize } from './remote-number.ts';
 
 /** The attachment to download and its limit. */

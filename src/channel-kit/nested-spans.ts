@@ -4,7 +4,6 @@
  */
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Span } from '#contracts/span.ts';
-import { fitSpans } from './fit-spans.ts';
 
 /** Decides which of two clashing spans keeps its range: the one with the lower rank. */
 const rank = { 'code-block': 0, link: 1, code: 2, quote: 3 } as const;
@@ -104,4 +103,13 @@ function isShown(text: string, span: Span): boolean {
 
 function isInsidePair(text: string, index: number): boolean {
   return /[\ud800-\udbff]/.test(text.charAt(index - 1)) && /[\udc00-\udfff]/.test(text.charAt(index));
+}
+
+/** Keeps the first `most` spans of a text; links before styles, since their addresses exist nowhere else. */
+export function fitSpans(spans: readonly Span[], most: number): readonly Span[] {
+  if (spans.length <= most) return spans;
+  const links = spans.filter(({ kind }) => kind === 'link').slice(0, most);
+  const others = spans.filter(({ kind }) => kind !== 'link').slice(0, most - links.length);
+  const kept = new Set([...links, ...others]);
+  return spans.filter((span) => kept.has(span));
 }

@@ -1,3 +1,5 @@
+import { ParleyError } from '#contracts/errors.ts';
+
 /**
  * Determines how far a request got that failed without an answer. Every channel checks this before it repeats a
  * send, because a message that may have left is never resent blindly.
@@ -66,4 +68,16 @@ function faultsIn(error: unknown, depth = 0): readonly Fault[] {
   if (!isFault(error) || depth > 6) return [];
   const inner = [error.error, error.cause, ...attemptsOf(error)];
   return [error, ...inner.flatMap((one) => faultsIn(one, depth + 1))];
+}
+
+export type FaultDetail = {
+  /** The wait that the network asks for, ms. */
+  readonly afterMs?: number | undefined;
+  readonly cause?: unknown;
+};
+
+/** Creates the fault for a network that doesn't answer properly; the call is retried later. */
+export function channelUnavailable(what: string, { afterMs, cause }: FaultDetail = {}): ParleyError {
+  const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
+  return new ParleyError('channel_unavailable', what, { cause, retry });
 }

@@ -1,3 +1,4 @@
+import { access, constants, stat } from 'node:fs/promises';
 import { messageId } from '#contracts/ids.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 import { neverLeft, noAnswerFrom } from './network-fault.ts';
@@ -37,4 +38,25 @@ export function unanswered(
   const reason = noAnswerFrom(server, error);
   if (neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
   return ambiguous(content, isAborted ? `the wait ended before ${server} answered` : reason);
+}
+
+/** Returns the size of a local file in bytes; undefined if it can't be read (why doesn't concern the network). */
+export async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    await access(path, constants.R_OK);
+    const entry = await stat(path);
+    return entry.isFile() ? entry.size : undefined;
+  } catch {
+    return undefined; // The caller reports it to the core.
+  }
+}
+
+/** Returns a name for an upload, at most 120 characters; `reserved` matches characters that would end it too early. */
+export function uploadName(name: string, reserved: RegExp): string {
+  const bare = name
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, '_')
+    .replace(reserved, '_')
+    .trim();
+  return bare.slice(-120) || 'file';
 }

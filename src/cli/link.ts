@@ -5,11 +5,15 @@ import { describeAccounts } from '../commands/link.ts';
 import { isRef } from '../commands/pair.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
-import { joinIdentities, type LinkedAccount } from '../sessions/identities.ts';
-import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-links.ts';
+import {
+  type IdentityLinks,
+  identityLinksFrom,
+  joinIdentities,
+  type LinkedAccount,
+} from '../sessions/identities.ts';
 import type { Store } from '../store/base/command.ts';
-import { newRowId } from '../store/base/row-id.ts';
-import { readChatLinks, removeLink } from '../store/links/operate-links.ts';
+import { newRowId } from '../store/base/keys.ts';
+import { readChatLinks, removeLink } from '../store/links/change-links.ts';
 import { textsFor } from '../texts/chat-texts.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { Config } from '../config/config.ts';
 import { compareSettings, type ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';

@@ -1,6 +1,6 @@
 /** Records of anything but messages, rendered the same way: facts in chronological order, then the current state. */
 import { parleyCommand } from '#channel-kit/own-commands.ts';
-import { personLabel } from '../store/access/person-label.ts';
+import { personLabel } from '../store/access/sender-roles.ts';
 import type {
   AccountFacts,
   AlertFacts,

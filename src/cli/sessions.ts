@@ -10,9 +10,9 @@ import {
   readSessionReports,
   type SessionDetails,
   type SessionReport,
-} from '../store/reads/read-session-reports.ts';
+} from '../store/reads/read-sessions.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
-import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { cleanLabel } from '../texts/untrusted-text.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';
 import { transcriptLine } from './transcript-line.ts';

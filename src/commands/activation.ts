@@ -1,8 +1,8 @@
 /** Sets when the agent answers in a group. */
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
-import { dismissGroup } from '../store/access/admit-group.ts';
-import { setActivation } from '../store/delivery/insert-part.ts';
+import { platformRef } from '../sessions/identities.ts';
+import { dismissGroup } from '../store/access/admit.ts';
+import { setActivation } from '../store/delivery/part.ts';
 import type { TextKey } from '../texts/chat-texts.ts';
 import { adminsInGroups, type CommandPolicy, chatCommand } from './chat-command.ts';
 

@@ -1,12 +1,10 @@
 /** `/approve` and `/deny`: answers to a question from Parley, where there is no button to press. */
 
-import { platformRef } from '../sessions/platform-ref.ts';
-import type { DecisionResult } from '../store/access/decide-approval.ts';
-import { decideApproval, lockDecision } from '../store/access/decide-approval.ts';
-import type { Decider } from '../store/access/decider.ts';
-import { personLabel } from '../store/access/person-label.ts';
-import type { Verdict } from '../store/approvals/ask.ts';
-import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { platformRef } from '../sessions/identities.ts';
+import { type DecisionResult, decideApproval, lockDecision } from '../store/access/decide-approval.ts';
+import { type Decider, personLabel } from '../store/access/sender-roles.ts';
+import type { Verdict } from '../store/approvals/approval.ts';
+import { cleanLabel } from '../texts/untrusted-text.ts';
 import { type ChatCommand, type CommandCall, chatCommand } from './chat-command.ts';
 
 type Request = { readonly id: string };

@@ -1,20 +1,19 @@
 import type { BudgetScope } from '#contracts/model.ts';
-import { microDollars } from '../config/micro-dollars.ts';
+import { microDollars } from '../config/units.ts';
 import { budgetNames } from '../models/budget-rules.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
-import { closeAlert } from '../store/alerts/note-alert.ts';
+import { platformRef } from '../sessions/identities.ts';
+import { closeAlert } from '../store/alerts/alert.ts';
 import {
   type BudgetLimit,
   type BudgetState,
   hasBudget,
   raiseBudget,
   readBudgets,
-} from '../store/money/budgets.ts';
-import { readPayer } from '../store/reads/read-payer.ts';
+} from '../store/money/budget.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
+import { readPayer } from '../store/reads/read-usage.ts';
 import { judgeRaise, type RaiseResult, readBudgetWait } from '../store/waits/budget-waits.ts';
-import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
-import { dollarText } from '../texts/money.ts';
+import { type ChatTexts, dollarText, fillText } from '../texts/chat-texts.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
 
 /** `name`: a scope, or the key from the owner's alert. */

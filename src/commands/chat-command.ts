@@ -5,11 +5,10 @@ import type { Authority } from '#contracts/outcome.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { BudgetRules } from '../models/budget-rules.ts';
 import type { Models } from '../models/models.ts';
-import type { Identities } from '../sessions/identities.ts';
-import type { IdentityLinks } from '../sessions/identity-links.ts';
+import type { Identities, IdentityLinks } from '../sessions/identities.ts';
 import type { DmScope } from '../sessions/session-key-of.ts';
 import type { CommandPlace, CommandScene, CommandStep, StepTx, Store } from '../store/base/command.ts';
-import type { LaneSpec } from '../store/base/lane-spec.ts';
+import type { LaneSpec } from '../store/base/keys.ts';
 import { type ChatTexts, fillText, type TextKey, type TextValues } from '../texts/chat-texts.ts';
 
 /** The sender of a command, and the kind of chat. */

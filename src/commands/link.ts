@@ -1,11 +1,10 @@
 /** Links several accounts as one person, after a code has proved that both belong to that person. */
 import { agentId } from '#contracts/ids.ts';
-import type { LinkedAccount } from '../sessions/identities.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
+import { type LinkedAccount, platformRef } from '../sessions/identities.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
-import { personLabel } from '../store/access/person-label.ts';
+import { personLabel } from '../store/access/sender-roles.ts';
 import type { CommandScene, StepTx } from '../store/base/command.ts';
-import { insertNotice } from '../store/delivery/insert-notice.ts';
+import { insertNotice } from '../store/delivery/part.ts';
 import {
   beginLinkStep,
   issueCode,
@@ -13,13 +12,13 @@ import {
   type NewCode,
   nameIdentity,
   type RedeemInput,
+  type Rights,
   redeemCode,
   removeAccount,
   voidCode,
 } from '../store/links/change-links.ts';
-import type { Rights } from '../store/links/trust-line.ts';
 import { type ChatTexts, fillText, type TextKey } from '../texts/chat-texts.ts';
-import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { cleanLabel } from '../texts/untrusted-text.ts';
 import {
   anyone,
   type CommandCall,

@@ -1,5 +1,5 @@
 import { suggestName } from '../config/suggestion.ts';
-import { readChoice, setChoice } from '../store/lanes/session-choice.ts';
+import { readChoice, setChoice } from '../store/lanes/session.ts';
 import { fillText } from '../texts/chat-texts.ts';
 import { adminsInGroups, chatCommand } from './chat-command.ts';
 

@@ -1,4 +1,4 @@
-import { startSession } from '../store/lanes/new-session.ts';
+import { startSession } from '../store/lanes/session.ts';
 import { adminsInGroups, asRequested, type ChatCommand, chatCommand, noWords } from './chat-command.ts';
 
 export const newCommand = startNew('new');

@@ -1,20 +1,14 @@
 /** Manages who may write to the agent; for owners, in a direct chat with the bot. */
 import { localTime } from '#channel-kit/time-text.ts';
 import {
-  approvePairing,
-  lockPairing,
-  type RequestName,
-  showRequest,
-} from '../store/access/approve-pairing.ts';
-import type { Decider } from '../store/access/decider.ts';
-import {
   type AccessList,
   type ApprovedPerson,
   type PendingRequest,
   readAccess,
 } from '../store/access/operate-access.ts';
-import { personLabel } from '../store/access/person-label.ts';
+import { approvePairing, lockPairing, type RequestName, showRequest } from '../store/access/pairing.ts';
 import { lockRevocation, type RevokedAccess, revokeAccess } from '../store/access/revoke-access.ts';
+import { type Decider, personLabel } from '../store/access/sender-roles.ts';
 import type { CommandPlace, CommandScene, StepTx } from '../store/base/command.ts';
 import { addEffects } from '../store/base/effects.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';

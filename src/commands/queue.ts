@@ -8,21 +8,17 @@ import {
   queueModes,
 } from '#contracts/queue-settings.ts';
 import { renderInbound } from '../replies/untrusted.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
+import { platformRef } from '../sessions/identities.ts';
 import type { CommandScene, StepTx, Store } from '../store/base/command.ts';
-import { newRowId } from '../store/base/row-id.ts';
-import type { Actor } from '../store/items/actor.ts';
-import { cancel, cancelAll } from '../store/items/cancel-item.ts';
-import { edit, type NewWords, readAuthor } from '../store/items/edit-item.ts';
-import type { ItemChangeResult } from '../store/items/item-change.ts';
-import { readOpenItems } from '../store/items/open-items.ts';
-import { promote } from '../store/items/promote-item.ts';
+import { newRowId } from '../store/base/keys.ts';
+import { cancel, cancelAll, edit, type NewWords, promote, readAuthor } from '../store/items/change-item.ts';
+import type { Actor, ItemChangeResult } from '../store/items/item-change.ts';
+import { readOpenItems } from '../store/items/waiting-items.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { readWaitingItems, type WaitingItem } from '../store/reads/read-waiting-items.ts';
-import { changeSettings } from '../store/rows/lane-settings.ts';
+import { changeSettings } from '../store/rows/lane.ts';
 import { type ChatTexts, fillText, type TextKey } from '../texts/chat-texts.ts';
-import { cleanLabel } from '../texts/clean-untrusted.ts';
-import { stripControls } from '../texts/control-characters.ts';
+import { cleanLabel, stripControls } from '../texts/untrusted-text.ts';
 import {
   adminsInGroups,
   type CommandCall,
@@ -30,7 +26,7 @@ import {
   chatCommand,
   type Problem,
 } from './chat-command.ts';
-import { linkedAccounts } from './linked-accounts.ts';
+import { linkedAccounts } from './one-time-code.ts';
 
 /** How many of the waiting messages `/queue list` shows. */
 const shown = 20;

@@ -1,7 +1,7 @@
 /** Answers somebody who opens the chat or a deep link. They have typed nothing, so a link's code alone does nothing. */
 
-import { lockPairing, showRequest } from '../store/access/approve-pairing.ts';
-import { personLabel } from '../store/access/person-label.ts';
+import { lockPairing, showRequest } from '../store/access/pairing.ts';
+import { personLabel } from '../store/access/sender-roles.ts';
 import { fillText } from '../texts/chat-texts.ts';
 import { anyone, chatCommand } from './chat-command.ts';
 import { link } from './link.ts';

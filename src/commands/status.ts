@@ -1,7 +1,6 @@
-import { connectionName } from '#contracts/connection-name.ts';
+import { connectionName } from '#contracts/ids.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
-import { fillText } from '../texts/chat-texts.ts';
-import { dollarText } from '../texts/money.ts';
+import { dollarText, fillText } from '../texts/chat-texts.ts';
 import { anyone, chatCommand, noWords } from './chat-command.ts';
 import { queueLine } from './queue.ts';
 

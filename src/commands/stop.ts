@@ -1,7 +1,7 @@
 import { lockForStop, type StopInput, type StopResult, stop as stopWork } from '../store/intake/stop.ts';
 import { fillText } from '../texts/chat-texts.ts';
 import { adminsInGroups, chatCommand } from './chat-command.ts';
-import { linkedAccounts } from './linked-accounts.ts';
+import { linkedAccounts } from './one-time-code.ts';
 
 export const stop = chatCommand<{ readonly isAll: boolean }, StopInput, StopResult>({
   name: 'stop',

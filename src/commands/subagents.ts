@@ -2,19 +2,16 @@
 import type { ChildView } from '#contracts/child.ts';
 import { textOf } from '#contracts/message.ts';
 import type { Authority } from '#contracts/outcome.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
-import { lockCommand } from '../store/access/lock-command.ts';
+import { platformRef } from '../sessions/identities.ts';
+import { lockCommand } from '../store/access/sender-roles.ts';
 import type { CommandScene, StepTx } from '../store/base/command.ts';
 import { addEffects } from '../store/base/effects.ts';
-import { newRowId } from '../store/base/row-id.ts';
+import { newRowId } from '../store/base/keys.ts';
 import { lockBranch, steerChild, stopChild } from '../store/children/operate-child.ts';
-import { readConversationChildren } from '../store/reads/read-conversation-children.ts';
-import { readRunSenders } from '../store/reads/read-run-senders.ts';
+import { readConversationChildren, readRunSenders } from '../store/reads/read-activity.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
-import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
-import { cleanLabel } from '../texts/clean-untrusted.ts';
-import { stripControls } from '../texts/control-characters.ts';
-import { dollarText } from '../texts/money.ts';
+import { type ChatTexts, dollarText, fillText } from '../texts/chat-texts.ts';
+import { cleanLabel, stripControls } from '../texts/untrusted-text.ts';
 import {
   adminsInGroups,
   type CommandCall,
@@ -22,7 +19,7 @@ import {
   chatCommand,
   type Problem,
 } from './chat-command.ts';
-import { linkedAccounts } from './linked-accounts.ts';
+import { linkedAccounts } from './one-time-code.ts';
 
 /** How many of the conversation's own sub-agents are listed. */
 const shown = 20;

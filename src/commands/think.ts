@@ -1,5 +1,5 @@
 import { type ReasoningLevel, reasoningLevels } from '#contracts/model.ts';
-import { readChoice, setChoice } from '../store/lanes/session-choice.ts';
+import { readChoice, setChoice } from '../store/lanes/session.ts';
 import { fillText } from '../texts/chat-texts.ts';
 import { adminsInGroups, chatCommand, type Problem } from './chat-command.ts';
 

@@ -1,9 +1,8 @@
-import { platformRef } from '../sessions/platform-ref.ts';
-import { readBudgets } from '../store/money/budgets.ts';
+import { platformRef } from '../sessions/identities.ts';
+import { readBudgets } from '../store/money/budget.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { type ModelUsage, readUsage, type SessionUsage } from '../store/reads/read-usage.ts';
-import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
-import { dollarText } from '../texts/money.ts';
+import { type ChatTexts, dollarText, fillText } from '../texts/chat-texts.ts';
 import { anyone, chatCommand, noWords } from './chat-command.ts';
 
 type Found = {

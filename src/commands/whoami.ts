@@ -1,4 +1,4 @@
-import { platformRef } from '../sessions/platform-ref.ts';
+import { platformRef } from '../sessions/identities.ts';
 import { fillText } from '../texts/chat-texts.ts';
 import { anyone, chatCommand, noWords } from './chat-command.ts';
 

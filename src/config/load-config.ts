@@ -15,7 +15,6 @@ import {
   homeFolder,
   readSurroundings,
 } from './environment.ts';
-import { microDollars } from './micro-dollars.ts';
 import { type ModelConfig, readModelSettings } from './model-settings.ts';
 import { configError, describeIssue, type Problem, showPath, valueAt } from './problem.ts';
 import { type FileSettings, fileSchema } from './schema.ts';
@@ -23,6 +22,7 @@ import { Secret } from './secret.ts';
 import { findSettingsProblems } from './settings-rules.ts';
 import { suggestName } from './suggestion.ts';
 import { compilePattern } from './text-pattern.ts';
+import { microDollars } from './units.ts';
 import { findWorkspaceProblems } from './workspace-rules.ts';
 
 /**

@@ -3,11 +3,11 @@
 import type { Config, ModelSettings, ProviderSettings } from './config.ts';
 import { decode } from './decode.ts';
 import { type Environment, variableNamed } from './environment.ts';
-import { microDollars } from './micro-dollars.ts';
 import type { Problem } from './problem.ts';
 import type { FileSettings } from './schema.ts';
 import { findSecretProblem, Secret } from './secret.ts';
 import { suggestName } from './suggestion.ts';
+import { microDollars } from './units.ts';
 
 type ProviderPreset = Pick<ProviderSettings, 'kind' | 'baseUrl'> & { readonly needsKey: boolean };
 

@@ -2,13 +2,11 @@
 // applies the environment on top. It has no secrets, which only come from the environment.
 import { z } from 'zod';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
-import { isAddressRange, isHost } from './address.ts';
 import { agent, budgetLimits, count, identifier, subagents } from './agent-schema.ts';
-import { channels } from './channel-schema.ts';
-import { logFile, payloadLog } from './log-schema.ts';
+import { channels, queue } from './channel-schema.ts';
+import { isAddressRange, isHost, logFile, payloadLog } from './log-schema.ts';
 import { longestSilenceMs, modelName, models, providers, tracing } from './model-schema.ts';
 import { peer } from './peer.ts';
-import { queue } from './queue-schema.ts';
 import { compilePattern, maxInstructionsTogether } from './text-pattern.ts';
 
 /** Returns the schema of a time of at most a day, with a minimum if 0 would immediately end what it limits. */

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { Config } from './config.ts';
 import type { Problem } from './problem.ts';
 

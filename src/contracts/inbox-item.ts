@@ -6,3 +6,6 @@ export type ItemSource = 'platform' | 'api' | 'schedule' | 'child' | 'task' | 'j
  * it has the same target and authority; `alone`: it joins no run, and nothing joins it.
  */
 export type Reach = 'mode' | 'always' | 'alone';
+
+/** The work of a run: answer messages, summarise the older part of its session, or name another session. */
+export type RunKind = 'turn' | 'compact' | 'title';

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
-import type { DiskCalls } from './disk-calls.ts';
 import type { Log } from './log.ts';
 import type { SettleCall, ToolFactory } from './tool.ts';
-import type { WorkspaceReader } from './workspace-reader.ts';
+import type { DiskCalls, WorkspaceReader } from './workspace-reader.ts';
 
 /** The export `plugin` of a plugin folder's `index.ts`. */
 export interface PluginDefinition<Config = unknown> {

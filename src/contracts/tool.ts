@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import type { AgentType } from './agent-type.ts';
 import type { ChildRole } from './child.ts';
 import type { AgentId, RunId, SessionId, SessionKey } from './ids.ts';
 import type { Authority } from './outcome.ts';
@@ -105,4 +104,18 @@ export type ToolFactory = (run: ToolRun) => Tool | undefined;
 export function defineTool<Input>(tool: Tool<Input>): Tool {
   // The schema has parsed the input before `execute` sees it, so widening the parameter is safe.
   return tool as Tool;
+}
+
+/**
+ * Kinds of work that agents do: `main` has all tools of its agent, `task` the read-only tools, `summarizer` and
+ * `title` have none.
+ */
+export type AgentType = 'main' | 'task' | 'summarizer' | 'title';
+
+/** Types that a sub-agent may be spawned as. `coder` is another name of `main`. */
+export const spawnableTypes = ['main', 'coder', 'task'] as const;
+
+/** Returns the type that a name stands for. */
+export function agentTypeOf(name: (typeof spawnableTypes)[number]): 'main' | 'task' {
+  return name === 'task' ? 'task' : 'main';
 }

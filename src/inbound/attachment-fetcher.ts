@@ -14,11 +14,10 @@ import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { readPendingFetch, storeFetched } from '../store/intake/fetching.ts';
+import { readPendingFetch, storeFetched } from '../store/intake/media.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
-import { createFileAllowance, type FileAllowance } from './file-allowance.ts';
-import { newMediaName } from './media-names.ts';
-import { sniffType } from './sniff-type.ts';
+import { newMediaName, sniffType } from './media.ts';
+import { createFileAllowance, type FileAllowance } from './rate-limit.ts';
 
 export type FetcherDeps = {
   readonly store: Store;

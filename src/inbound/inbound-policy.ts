@@ -1,13 +1,20 @@
-import type { AgentId } from '#contracts/ids.ts';
+import { type AgentId, peerId } from '#contracts/ids.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
 import type { QueueLevel } from '../commands/chat-command.ts';
 import type { Binding, Config } from '../config/config.ts';
 import { namedOwners } from '../config/load-config.ts';
-import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-links.ts';
+import {
+  type Identities,
+  type IdentityLinks,
+  identityLinksFrom,
+  joinIdentities,
+} from '../sessions/identities.ts';
 import type { ResetSettings } from '../sessions/reset-policy.ts';
-import type { DmScope } from '../sessions/session-key-of.ts';
+import { agentFor, type DmScope, type RoutingInput, sessionKeyOf } from '../sessions/session-key-of.ts';
+import { noLinks } from '../store/links/read-links.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
-import { type AccessPolicy, accessPolicyFrom } from './access-policy.ts';
+import { type AccessPolicy, accessPolicyFrom } from './authorise.ts';
 import type { MentionPattern } from './mention-gate.ts';
 import type { PairingSettings } from './pairing.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
@@ -92,4 +99,39 @@ export function queueSettingsFor(gate: Pick<InboundPolicy, 'queue'>, place: Queu
 /** Own properties only: names are untrusted and may be `constructor`. */
 function ownOf<Value extends object>(record: Readonly<Record<string, Value>>, name: string): Partial<Value> {
   return (Object.hasOwn(record, name) ? record[name] : undefined) ?? {};
+}
+
+/** Decides which lane an event enters, for intake and for anything that shows people their lanes. */
+/** The agent that answers an event, and the key of the lane it enters. */
+type LaneAddress = { readonly agent: AgentId; readonly laneKey: string };
+
+/** Returns the address of an event; `identities` are those linked when it arrives. */
+export function laneAddress(
+  { bindings, defaultAgent, dmScope }: Pick<InboundPolicy, 'bindings' | 'defaultAgent' | 'dmScope'>,
+  event: RoutingInput,
+  identities: Identities,
+): LaneAddress {
+  const agent = agentFor(event, bindings, defaultAgent);
+  const key = sessionKeyOf(event, { agent, dmScope, identityLinks: identities });
+  return { agent, laneKey: identities.laneOf(key) };
+}
+
+/** A conversation of this machine's user on a local channel (web, terminal). */
+type LocalPlace = {
+  readonly route: ReplyRoute;
+  readonly peer: string;
+  /** The name of the channel's account in the configuration. */
+  readonly accountName?: string | undefined;
+};
+
+/**
+ * Returns the key of the lane that such a conversation's messages enter. The configuration puts the machine's user into
+ * an identity, so links made in chat can't change the lane.
+ */
+export function localLaneKey(
+  gate: Pick<InboundPolicy, 'bindings' | 'defaultAgent' | 'dmScope' | 'identityLinks'>,
+  { route, peer, accountName }: LocalPlace,
+): string {
+  const event = { route, chat: { kind: 'dm' }, sender: { id: peerId(peer) }, accountName } as const;
+  return laneAddress(gate, event, joinIdentities(gate.identityLinks, noLinks)).laneKey;
 }

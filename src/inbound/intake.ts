@@ -1,3 +1,4 @@
+import { clampRemote, remoteTime } from '#channel-kit/remote-number.ts';
 import { takingTurns } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
@@ -5,25 +6,26 @@ import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode, isStoreAway, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import type { AskedCommand } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { CommandDeps } from '../commands/chat-command.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
+import { platformRef } from '../sessions/identities.ts';
 import type { Store } from '../store/base/command.ts';
-import { conversationKeyOf, routeOfKey } from '../store/base/conversation-key.ts';
 import type { Effects } from '../store/base/effects.ts';
+import { conversationKeyOf, newRowId, routeOfKey } from '../store/base/keys.ts';
 import { acceptBatch } from '../store/intake/accept-batch.ts';
-import type { AcceptInput, Proposal } from '../store/intake/proposal.ts';
-import { withCause } from '../store/intake/unread-event.ts';
+import { readSplitText } from '../store/intake/accept-item.ts';
+import { withCause } from '../store/intake/event.ts';
+import type { AcceptInput, Decision, Proposal } from '../store/intake/proposal.ts';
+import type { NewItem } from '../store/items/enqueue-item.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readArrivalFacts } from '../store/reads/arrival-facts.ts';
-import { decideCommand } from './decide-command.ts';
+import { type MessagePlace, readOwnMessages } from '../store/reads/own-messages.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
-import { markOwnReplies } from './own-messages.ts';
-import { type Arrival, laneOf, type ProposeResult, propose } from './propose.ts';
-import { beginsLikeCommand, continuesText } from './split-text.ts';
-import { withSaneTimes } from './times.ts';
+import { type Arrival, type CommandArrival, laneOf, type ProposeResult, propose } from './propose.ts';
+import { contentOf, emptyMessage } from './stored-content.ts';
 
 export type InboundDeps = {
   readonly store: Store;
@@ -295,5 +297,136 @@ function unreadableProposal(
     ...(messageId !== undefined && { messageId }),
     raw: withCause(raw.slice(0, maxRaw).toWellFormed(), gap?.reason),
     decision: { kind: 'refuse', reason: 'unreadable' },
+  };
+}
+
+/** Loads the input of a command. The command acts with the commit, or waits as an item in its lane's order. */
+async function decideCommand(deps: CommandDeps, arrival: CommandArrival): Promise<Proposal> {
+  const { order, call, event } = arrival;
+  const input = await order.load(deps, call);
+  const isItem = order.command.order === 'lane' && order.problem === undefined;
+  const decision: Decision = isItem
+    ? { kind: 'accept', item: itemOf(arrival, input) }
+    : {
+        kind: 'command',
+        command: order.command.name,
+        input,
+        asked: askedIn(arrival),
+        lane: call.lane,
+        route: call.envelope.route,
+      };
+  return { ...event, decision };
+}
+
+/** Longest command that is kept, in UTF-16 units. */
+const maxAskedLength = 500;
+
+/** Returns a command of a direct chat as it was written; one that may contain a code without its words. */
+function askedIn({ order, call: { envelope } }: CommandArrival): AskedCommand | undefined {
+  const { event, chat, sender } = envelope;
+  if (chat.kind !== 'dm' || event.kind !== 'message') return undefined;
+  const written = order.command.mayHaveCode ? event.text.replace(/\s[\s\S]*$/, '') : event.text;
+  const text = written.slice(0, maxAskedLength).toWellFormed();
+  return { messageId: event.messageId, name: sender.name, text };
+}
+
+function itemOf({ order, call }: CommandArrival, input: unknown): NewItem {
+  const { envelope, lane, authority } = call;
+  const text = envelope.event.kind === 'message' ? envelope.event.text : '';
+  return {
+    id: newRowId(),
+    kind: 'command',
+    lane,
+    route: envelope.route,
+    authority,
+    content: {
+      ...contentOf(envelope, { ...emptyMessage, text }),
+      command: {
+        name: order.command.name,
+        input,
+        ...(order.command.abortsRun && { abortsRun: true }),
+      },
+    },
+    passesGate: true,
+    contextLimit: 0,
+  };
+}
+
+/**
+ * Marks replies to the bot if the network doesn't say whose message they answer: the bot's messages are known from
+ * their receipts. Costs nothing for a batch without such replies.
+ */
+async function markOwnReplies(
+  store: Pick<Store, 'read'>,
+  events: readonly InboundEnvelope[],
+): Promise<readonly InboundEnvelope[]> {
+  const places = events.flatMap((envelope) => placeOf(envelope) ?? []);
+  if (places.length === 0) return events;
+  const own = await store.read(readOwnMessages, { places });
+  const isOwn = (envelope: InboundEnvelope) => {
+    const place = placeOf(envelope);
+    return place !== undefined && places.some((one, index) => own[index] && isSame(one, place));
+  };
+  return events.map((envelope) => {
+    const { event } = envelope;
+    return event.kind === 'message' && isOwn(envelope)
+      ? { ...envelope, event: { ...event, repliesToBot: true } }
+      : envelope;
+  });
+}
+
+function placeOf({ event, route }: InboundEnvelope): MessagePlace | undefined {
+  if (event.kind !== 'message' || event.repliesToBot || event.repliesTo === undefined) return undefined;
+  return { conversationKey: conversationKeyOf(route), messageId: event.repliesTo };
+}
+
+function isSame(one: MessagePlace, other: MessagePlace): boolean {
+  return one.conversationKey === other.conversationKey && one.messageId === other.messageId;
+}
+
+type ArrivingText = {
+  readonly envelope: InboundEnvelope;
+  readonly laneKey: string;
+  /** How long the pieces of a text are joined, ms. */
+  readonly joinMs: number;
+};
+
+/** Networks report times in whole seconds. */
+const roundingMs = 1000;
+
+/** Says whether the text begins like a command, so that intake treats it as one unless something prevents that. */
+function beginsLikeCommand({ event }: InboundEnvelope): boolean {
+  return event.kind === 'message' && event.text.trimStart().startsWith('/');
+}
+
+/**
+ * Says whether the message continues a text that its sender's client has split. The sender wrote or pasted one text
+ * that begins in an earlier message, so this isn't a command.
+ */
+async function continuesText(
+  store: Pick<Store, 'read'>,
+  { envelope, laneKey, joinMs }: ArrivingText,
+): Promise<boolean> {
+  const conversationKey = conversationKeyOf(envelope.route);
+  const senderId = envelope.sender.id;
+  const sentAt = await store.read(readSplitText, { laneKey, conversationKey, senderId });
+  // Earlier pieces in the same batch are already stored.
+  return sentAt !== undefined && Math.abs(envelope.sentAt - sentAt) <= joinMs + roundingMs;
+}
+
+/**
+ * Decides how far an event's times are trusted. `sentAt` may come from the sender's own clock and is only displayed;
+ * limits count by the time when a server, or Parley, received the event.
+ */
+/** No platform keeps events longer, and by then limits have long been free again. */
+const longestBacklogMs = 24 * 3_600_000;
+
+/** Returns the envelope with dates that can be displayed, sorted and counted by, whatever the platform said. */
+export function withSaneTimes(envelope: InboundEnvelope, now: number): InboundEnvelope {
+  const range = { min: now - longestBacklogMs, max: now, fallback: now };
+  return {
+    ...envelope,
+    sentAt: remoteTime(envelope.sentAt, now),
+    receivedAt: clampRemote(envelope.receivedAt, range),
   };
 }

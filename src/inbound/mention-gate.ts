@@ -1,5 +1,4 @@
-import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
-import { isTyped } from '#contracts/provenance.ts';
+import { type InboundEnvelope, type InboundMessage, isTyped } from '#contracts/envelope.ts';
 
 /** Set for one group by `/activation`; wins over the configuration. */
 export type Activation = 'mention' | 'always';

@@ -1,11 +1,11 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hashPairingCode, newApprovalId, newOneTimeCode } from '../commands/one-time-code.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
+import { platformRef } from '../sessions/identities.ts';
 import type { KeptMessage } from '../store/base/json.ts';
 import type { Decision, EditDecision, KeptChange } from '../store/intake/proposal.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
-import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { cleanLabel } from '../texts/untrusted-text.ts';
 
 export type PairingSettings = {
   /** How long a code is valid. */

@@ -4,43 +4,51 @@
  */
 
 import type { RefusalReason } from '#contracts/acceptance.ts';
-import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
+import {
+  type InboundEnvelope,
+  type InboundEvent,
+  type InboundMessage,
+  isTyped,
+} from '#contracts/envelope.ts';
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Asker, CommandCall, Order } from '../commands/chat-command.ts';
+import { parseCommand, stopOrder } from '../commands/list.ts';
 import { newApprovalId } from '../commands/one-time-code.ts';
 import { start } from '../commands/start.ts';
-import { type Identities, joinIdentities } from '../sessions/identities.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
+import { type Identities, joinIdentities, platformRef } from '../sessions/identities.ts';
 import { resetBefore, resetPolicyFor } from '../sessions/reset-policy.ts';
-import { personLabel } from '../store/access/person-label.ts';
-import type { Role, SenderRole } from '../store/access/sender-roles.ts';
-import { conversationKeyOf } from '../store/base/conversation-key.ts';
+import { personLabel, type Role, type SenderRole } from '../store/access/sender-roles.ts';
 import type { KeptMessage } from '../store/base/json.ts';
-import type { LaneSpec } from '../store/base/lane-spec.ts';
-import { newRowId } from '../store/base/row-id.ts';
+import { conversationKeyOf, type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { splitTextName } from '../store/intake/accept-item.ts';
+import { fingerprintOf } from '../store/intake/event.ts';
 import type { Decision, Proposal } from '../store/intake/proposal.ts';
-import type { Bundle, NewItem } from '../store/items/new-item.ts';
+import type { Bundle, NewItem } from '../store/items/enqueue-item.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
-import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
+import type { ConversationFacts } from '../store/reads/arrival-facts.ts';
 import { fillText } from '../texts/chat-texts.ts';
-import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { cleanLabel } from '../texts/untrusted-text.ts';
 import { type AccessDecision, authorise, authorityOf, isOwnerBy } from './authorise.ts';
-import { hasContent, unreadFields } from './inbound-content.ts';
-import { type InboundPolicy, type QueuePlace, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
-import { laneAddress } from './lane-address.ts';
-import { eventOf } from './ledger-event.ts';
+import {
+  type InboundPolicy,
+  laneAddress,
+  type QueuePlace,
+  queueLevelsFor,
+  queueSettingsFor,
+} from './inbound-policy.ts';
 import { isCalledBy, passesMentionGate } from './mention-gate.ts';
-import { readOrder } from './own-words.ts';
 import { keptEdit, pairingRequest } from './pairing.ts';
 import {
   actOf,
   contentOf,
   decideDelete,
   decideEdit,
+  hasContent,
   promptOf,
   reactionOf,
+  shownText,
+  unreadFields,
   unreadNotice,
 } from './stored-content.ts';
 
@@ -392,4 +400,36 @@ function keptMessage(
 function isWithinRate(gate: InboundPolicy, envelope: InboundEnvelope, now: number): boolean {
   const key = `${envelope.route.account}:${envelope.eventKey}`;
   return gate.rateLimit.takeOnce(key, ...countedAs(envelope, now)).kind !== 'exceeded';
+}
+
+type ArrivingEvent = { readonly envelope: InboundEnvelope; readonly standing: SenderRole };
+
+/** Returns the event as the ledger records it, whatever is decided about it. */
+function eventOf({ envelope, standing }: ArrivingEvent): Omit<Proposal, 'decision'> {
+  const { event, route, sender, eventKey } = envelope;
+  const base = {
+    eventKey,
+    kind: event.kind,
+    conversationKey: conversationKeyOf(route),
+    senderId: sender.id,
+    standing,
+  };
+  const named = 'messageId' in event && event.messageId !== undefined ? { messageId: event.messageId } : {};
+  if (event.kind === 'unsupported') return { ...base, ...named, detail: event.name };
+  if (event.kind !== 'message' && event.kind !== 'edit') return { ...base, ...named };
+  const { sentAt } = envelope;
+  const fields = unreadFields(event);
+  const fingerprint = fingerprintOf({ eventKey, sentAt, text: shownText(event) });
+  return { ...base, ...named, fingerprint, ...(fields.length > 0 && { detail: fields.join(', ') }) };
+}
+
+/**
+ * The one rule about whose words an event carries: only words typed by its sender can be a command or call the bot by
+ * name. Everything else is data, which the model may read and nothing obeys. Nothing else in intake turns an event into
+ * a command.
+ */
+/** Returns the command that an event gives; undefined if it is none, whatever it looks like. */
+function readOrder(event: InboundEvent, bot: { readonly name?: string }): Order | undefined {
+  if (event.kind === 'stop') return stopOrder();
+  return event.kind === 'message' && isTyped(event) ? parseCommand(event.text, bot) : undefined;
 }

@@ -1,5 +1,3 @@
-import { createBoundedMap } from './bounded-map.ts';
-
 export type RateLimitVerdict =
   | { readonly kind: 'within' }
   /** `isFirst`: the sender hasn't been notified in this flood, which lasts until half the limit is free again. */
@@ -46,4 +44,71 @@ export function createRateLimit({ perMinute }: { readonly perMinute: number }): 
     },
   };
   return limit;
+}
+
+/** Counts the bytes fetched for each sender within the last hour. */
+export interface FileAllowance {
+  hasRoom(sender: string, bytes: number): boolean;
+  /** Adds to the sender's count; negative values correct an earlier one. */
+  count(sender: string, bytes: number): void;
+}
+
+const minuteMs = 60_000;
+const minutesKept = 60;
+const maxFileSenders = 10_000;
+
+/** Creates the counters, which are per minute and in memory: a restart forgets them. */
+export function createFileAllowance(
+  clock: { now(): number },
+  { bytesPerHour }: { readonly bytesPerHour: number },
+): FileAllowance {
+  const senders = createBoundedMap<ReadonlyMap<number, number>>(maxFileSenders);
+  const minute = () => Math.floor(clock.now() / minuteMs);
+  const lately = (sender: string) =>
+    [...(senders.get(sender) ?? [])].filter(([at]) => at > minute() - minutesKept);
+  return {
+    hasRoom: (sender, bytes) =>
+      lately(sender).reduce((sum, [, counted]) => sum + counted, bytes) <= bytesPerHour,
+    count: (sender, bytes) => {
+      const minutes = new Map(lately(sender));
+      minutes.set(minute(), (minutes.get(minute()) ?? 0) + bytes);
+      senders.set(sender, minutes);
+    },
+  };
+}
+
+/**
+ * A map that evicts its least recently used entry. Meant for counters per sender: a flood of senders costs the oldest
+ * counters, not memory.
+ */
+type BoundedMap<Value> = {
+  /** Also counts as a use. */
+  get(key: string): Value | undefined;
+  set(key: string, value: Value): void;
+  readonly size: number;
+};
+
+export function createBoundedMap<Value>(maxEntries: number): BoundedMap<Value> {
+  // A Map iterates in insertion order, so its first key is the one used least recently.
+  const entries = new Map<string, Value>();
+  const put = (key: string, value: Value) => {
+    entries.delete(key);
+    entries.set(key, value);
+  };
+  return {
+    get(key) {
+      const value = entries.get(key);
+      if (value !== undefined) put(key, value);
+      return value;
+    },
+    set(key, value) {
+      put(key, value);
+      if (entries.size <= maxEntries) return;
+      const [oldest] = entries.keys();
+      if (oldest !== undefined) entries.delete(oldest);
+    },
+    get size() {
+      return entries.size;
+    },
+  };
 }

@@ -18,8 +18,8 @@ import type { CacheMiss, ModelEvent, ModelPrices, Usage } from '#contracts/model
 import { REDACTED } from './anthropic-request.ts';
 import { cutOff } from './api-fault.ts';
 import type { AnswerHead } from './cache-watch.ts';
-import { costOf, isTokenCount, noUsage } from './cost.ts';
 import { signedBy } from './own-thinking.ts';
+import { costOf, isTokenCount, noUsage } from './prices.ts';
 import { SourceList } from './source-list.ts';
 
 type OpenBlock =

@@ -1,26 +1,24 @@
+import type Anthropic from '@anthropic-ai/sdk';
 import type {
   Message,
   MessageCreateParamsBase,
   RawMessageStreamEvent,
   TextBlock,
 } from '@anthropic-ai/sdk/resources/messages/messages';
+import { rememberSuccess } from '#channel-kit/keep-recent.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelInfo, ModelRequest } from '#contracts/model.ts';
-import { anthropicClients, isAnthropicServer } from './anthropic-clients.ts';
+import { hidingVariables } from '../config/environment.ts';
 import { type AnswerTerms, EventReader, mergeUsage } from './anthropic-events.ts';
-import { toAnthropicRequest } from './anthropic-request.ts';
-import { aborted, cutOff, neverSent } from './api-fault.ts';
+import { type ClaudeModel, claudeModel, toAnthropicRequest } from './anthropic-request.ts';
+import { aborted, cutOff, failureError, neverSent } from './api-fault.ts';
 import { Asker, type AskTerms } from './asker.ts';
 import { type AnswerHead, CacheWatch } from './cache-watch.ts';
-import { type ClaudeModel, claudeModel } from './claude-models.ts';
-import { type Connection, openConnection } from './connection.ts';
-import { costOf, noUsage } from './cost.ts';
-import { estimateUsage } from './estimate-usage.ts';
-import { failureError } from './model-failure.ts';
 import { authorOf, withOwnThinking } from './own-thinking.ts';
-import { isPriced, lookUpPrices } from './prices.ts';
-import { configuredInfo, type ProviderOptions } from './provider-options.ts';
+import { costOf, estimateUsage, isPriced, lookUpPrices, noUsage } from './prices.ts';
+import { type ApiAccess, configuredInfo, type ProviderOptions } from './provider-options.ts';
+import { type ClientOptions, type Connection, openConnection, SdkClients } from './sdk-clients.ts';
 import { refusing, throwIfRefused } from './server-refusal.ts';
 import { withTidyStreams } from './tidy-stream.ts';
 import { createHabit, readWritten, textOfAnswer } from './written/read-answer.ts';
@@ -157,4 +155,23 @@ async function nextOf(events: AsyncIterator<RawMessageStreamEvent>): Promise<Ste
 function isReportedBy(step: Exclude<Step, { kind: 'event' }>): boolean {
   const { error } = step.kind === 'broken' ? (step.error as { error?: unknown }) : { error: undefined };
   return typeof error === 'object' && error !== null;
+}
+
+/** Anthropic's own server. */
+export const anthropicHost = 'https://api.anthropic.com';
+
+/** Says whether the settings lead to Anthropic's own server, which has features that compatible ones may refuse. */
+function isAnthropicServer({ baseUrl = anthropicHost }: Pick<ApiAccess, 'baseUrl'>): boolean {
+  return URL.canParse(baseUrl) && new URL(baseUrl).origin === anthropicHost;
+}
+
+/** Creates the clients of Anthropic's SDK, which takes 100 ms to load. */
+function anthropicClients(access: ApiAccess): SdkClients<Anthropic> {
+  const load = rememberSuccess(() => import('@anthropic-ai/sdk'));
+  const create = async (options: ClientOptions) => {
+    const { Anthropic } = await load();
+    const all = { baseURL: anthropicHost, openTelemetry: false as const, ...options };
+    return hidingVariables('ANTHROPIC_', () => new Anthropic(all));
+  };
+  return new SdkClients({ api: 'anthropic', load, create }, access);
 }

@@ -6,7 +6,7 @@
 import type { UncountedAgents } from '#contracts/call-ledger.ts';
 import type { BudgetScope } from '#contracts/model.ts';
 import type { Config } from '../config/config.ts';
-import type { BudgetLimit } from '../store/money/budgets.ts';
+import type { BudgetLimit } from '../store/money/budget.ts';
 import type { TextKey } from '../texts/chat-texts.ts';
 
 /** Text that names a budget, as in “The budget for this conversation is used up”. */

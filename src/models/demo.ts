@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 import type {
+  LlmMessage,
   LlmProvider,
   ModelAnswer,
   ModelEvent,
   ModelInfo,
   ModelRequest,
+  ToolSpec,
   Usage,
+  UserBlock,
 } from '#contracts/model.ts';
-import { type DemoCall, type DemoTurn, demoTurn } from './demo-script.ts';
-import { failureError } from './model-failure.ts';
+import { titlePrompt } from '../agent/system-prompt.ts';
+import { failureError } from './api-fault.ts';
 import { noPrices } from './prices.ts';
 
 export type DemoOptions = {
@@ -77,4 +80,178 @@ function usageOf(request: ModelRequest, turn: DemoTurn): Usage {
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
   };
+}
+
+/**
+ * The demo model's answers, as a pure function of the conversation: nothing is remembered between calls, so a
+ * resumed run continues where it left off.
+ */
+type DemoCall = { readonly name: string; readonly input: Record<string, unknown> };
+type DemoTurn = {
+  readonly text: string;
+  readonly calls?: readonly DemoCall[];
+  /** Delay between two words, ms; absent: the usual delay. */
+  readonly wordMs?: number;
+};
+
+const LABEL = '[demo model]';
+/** Harmless tools that answer quickly, in order of preference. */
+const SHOWN_TOOLS = ['list', 'session_status'];
+
+function demoTurn(request: ModelRequest): DemoTurn {
+  const last = request.messages.at(-1)?.content ?? [];
+  const said = textOf(last);
+  if (request.system.some(({ text }) => text === titlePrompt)) return { text: titleFor(said) };
+  const results = last.flatMap((block) => (isResult(block) ? [block] : []));
+  if (results.length > 0) return said === '' ? afterTool(request, results) : steered(said);
+  return answer(said, request.tools);
+}
+
+function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
+  switch (commandIn(said)) {
+    case 'silent':
+      return { text: 'NO_REPLY' };
+    case 'help':
+      return { text: help };
+    case 'tool':
+      return showTool(tools);
+    case 'work':
+      return workStep(1, tools);
+    case 'spawn':
+      return spawnTwo(tools);
+    case 'part':
+      return partStep(said, 1, tools);
+    case 'none':
+      return {
+        text: `${LABEL} I'm a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
+      };
+  }
+}
+
+/** Returns the first words. */
+function titleFor(said: string): string {
+  return said.split(/\s+/, 6).join(' ');
+}
+
+const help = `${LABEL} I'm a script that shows what Parley does without a key. Write:
+- “show a tool”: I call one of my tools
+- “work”: a task of several steps; write something meanwhile and I read it before my next step
+- “spawn two”: I give two sub-agents a part each, wait for both, and answer once
+- “be silent”: I decide not to answer
+- anything else: I repeat it word by word, so you can watch it stream`;
+
+type Command = 'silent' | 'help' | 'tool' | 'work' | 'spawn' | 'part' | 'none';
+
+function commandIn(said: string): Command {
+  if (/\b(be|stay|keep) silent\b/i.test(said)) return 'silent';
+  if (/\bshow (me )?(a |the )?tools?\b/i.test(said)) return 'tool';
+  if (/\bspawn two\b/i.test(said)) return 'spawn';
+  if (/^Demo part \d\b/.test(said)) return 'part';
+  if (/\bwork\b/i.test(said)) return 'work';
+  return /\bhelp\b/i.test(said) ? 'help' : 'none';
+}
+
+function showTool(tools: readonly ToolSpec[]): DemoTurn {
+  const [tool] = shownTools(tools);
+  if (tool === undefined) return { text: `${LABEL} I have no tool to show here.` };
+  return { text: `${LABEL} I call the tool “${tool.name}”.`, calls: [callOf(tool)] };
+}
+
+/** Makes two calls in one turn: both sub-agents work at the same time, and the run waits for both without a slot. */
+function spawnTwo(tools: readonly ToolSpec[]): DemoTurn {
+  if (!tools.some(({ name }) => name === 'sessions_spawn'))
+    return { text: `${LABEL} I can't start sub-agents here.` };
+  const calls = [1, 2].map((part) => ({
+    name: 'sessions_spawn',
+    input: { task: `Demo part ${part} of 2.`, label: `part ${part}`, wait: true },
+  }));
+  return { text: `${LABEL} I'm starting two sub-agents and waiting for both.`, calls };
+}
+
+const partSteps = 3;
+
+/** Makes one step of a sub-agent, which works for about five seconds, so that a person can watch, steer and stop it. */
+function partStep(task: string, step: number, tools: readonly ToolSpec[]): DemoTurn {
+  const part = /\d/.exec(task)?.[0] ?? '?';
+  const [tool] = shownTools(tools);
+  if (step > partSteps || tool === undefined) return { text: `${LABEL} Part ${part} is done.` };
+  const text = `${LABEL} Part ${part}, step ${step} of ${partSteps}: I'm taking my time so that you can look at me, steer me or stop me.`;
+  return { text, calls: [callOf(tool)], wordMs: 80 };
+}
+
+/** Combines all results into one answer, each without the lines around it; for a failed one, says how it ended. */
+function afterChildren(results: readonly ToolResult[]): DemoTurn {
+  const lines = results.map(({ content, isError }) => {
+    const all = content.split('\n');
+    const said = (isError ? undefined : all.find((line) => line.startsWith(LABEL))) ?? all[0] ?? '';
+    return `- ${said.replace(LABEL, '').trim().slice(0, 300)}`;
+  });
+  return { text: [`${LABEL} Both sub-agents have ended:`, ...lines].join('\n') };
+}
+
+/**
+ * Makes one step of a task that lasts long enough for a person to write something meanwhile. Alternates between
+ * two tools, because the loop guard ends a run at the fourth identical call in a row; with one it makes only three.
+ */
+function workStep(step: number, tools: readonly ToolSpec[]): DemoTurn {
+  const shown = shownTools(tools);
+  const steps = shown.length > 1 ? 8 : 4;
+  const tool = shown[step % Math.max(1, shown.length)];
+  if (step === steps || tool === undefined) return { text: `${LABEL} Done: all ${steps} steps.` };
+  const text = `${LABEL} Step ${step} of ${steps}: I'm slow on purpose: send another message and watch me change course before the next step.`;
+  return { text, calls: [callOf(tool)] };
+}
+
+function afterTool(request: ModelRequest, results: readonly ToolResult[]): DemoTurn {
+  const { said, steps } = taskOf(request.messages);
+  const command = commandIn(said);
+  if (command === 'work') return workStep(steps + 1, request.tools);
+  if (command === 'part') return partStep(said, steps + 1, request.tools);
+  if (command === 'spawn') return afterChildren(results);
+  const [result] = results;
+  const verb = result?.isError === true ? 'failed and said' : 'answered';
+  return { text: `${LABEL} The tool ${verb}: ${(result?.content ?? '').slice(0, 300)}` };
+}
+
+function steered(said: string): DemoTurn {
+  return {
+    text: `${LABEL} You steered me while I was working: “${said}”. I'm stopping my task to answer that.`,
+  };
+}
+
+/** Returns the current task, and how many of its tool calls were answered. */
+function taskOf(messages: readonly LlmMessage[]): { readonly said: string; readonly steps: number } {
+  let steps = 0;
+  for (const message of messages.toReversed()) {
+    if (message.role === 'assistant') continue;
+    if (!message.content.some(isResult)) return { said: textOf(message.content), steps };
+    steps += 1;
+  }
+  return { said: '', steps };
+}
+
+function shownTools(tools: readonly ToolSpec[]): readonly ToolSpec[] {
+  return SHOWN_TOOLS.flatMap((name) => tools.find((tool) => tool.name === name) ?? []);
+}
+
+/** Builds a call. The only arguments that the shown tools may require are texts: the path to look at. */
+function callOf(tool: ToolSpec): DemoCall {
+  const { required } = tool.inputSchema;
+  const names = Array.isArray(required) ? required.map(String) : [];
+  return { name: tool.name, input: Object.fromEntries(names.map((name) => [name, '.'])) };
+}
+
+type ToolResult = Extract<UserBlock, { type: 'tool_result' }>;
+
+function isResult(block: LlmMessage['content'][number]): block is ToolResult {
+  return block.type === 'tool_result';
+}
+
+function textOf(content: LlmMessage['content']): string {
+  const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
+  // The note that accompanies a message tells the time, which this script doesn't need.
+  return texts
+    .filter((text) => !text.startsWith('[Note from the gateway] It is '))
+    .join('\n')
+    .trim();
 }

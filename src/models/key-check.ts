@@ -4,12 +4,12 @@ import type { RefusalClass } from '#contracts/model.ts';
 import type { ProviderSettings } from '../config/config.ts';
 import { revealAll } from '../config/secret.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
-import { anthropicHost } from './anthropic-clients.ts';
+import { anthropicHost } from './anthropic.ts';
 import { lostConnection, wordsOf } from './api-fault.ts';
-import { addressesOf } from './base-address.ts';
-import { openAiHost } from './openai/openai-clients.ts';
+import { openAiHost } from './openai/openai.ts';
 import { longestRefusal, readRefusal } from './read-refusal.ts';
 import { classOf } from './refusals.ts';
+import { addressesOf } from './sdk-clients.ts';
 import { refusalBehind } from './server-refusal.ts';
 
 /** A provider's answer to a key. */

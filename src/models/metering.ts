@@ -8,8 +8,7 @@ import type {
   ModelFailure,
   ModelRequest,
 } from '#contracts/model.ts';
-import { neverSent } from './api-fault.ts';
-import { failureError, failureOfError } from './model-failure.ts';
+import { failureError, failureOfError, neverSent } from './api-fault.ts';
 import { StreamedBytes } from './streamed-bytes.ts';
 
 /**

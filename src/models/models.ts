@@ -2,13 +2,20 @@ import type { CallLedger } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { LlmProvider, ModelPurpose, TurnModels } from '#contracts/model.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, ModelSettings, ProviderSettings } from '../config/config.ts';
 import { findModel } from '../config/model-settings.ts';
-import { createProvider, type ProviderDeps } from './create-provider.ts';
+import { revealAll } from '../config/secret.ts';
+import { leanFetch } from '../http/lean-fetch.ts';
+import { createAnthropicProvider } from './anthropic.ts';
+import { withBoundedAnswers } from './bounded-answer.ts';
+import { createDemoProvider } from './demo.ts';
 import { metered } from './metering.ts';
 import { type CallObserver, observed } from './observers/call-observer.ts';
+import { createOpenAiProvider } from './openai/openai.ts';
+import type { KeyNote, ProviderOptions } from './provider-options.ts';
 import type { ProviderWaits } from './provider-waits.ts';
 import { withRetry } from './retry.ts';
+import { neverOfferingTools } from './unsupported.ts';
 
 /** All configured models, by the names that people use: an alias, or `provider/id`. */
 export interface Models {
@@ -122,4 +129,53 @@ export function claimModels(
     byDefault: models.nameFor('', purpose),
   });
   return { turnModels: namesFor('turn'), ...(titles && { titleModels: namesFor('title') }) };
+}
+
+type ProviderDeps = {
+  readonly clock: Clock;
+  readonly fetch?: typeof leanFetch | undefined;
+  /** Called when a refusal names a smaller window than is known. `model`: `provider/id`; `window` in tokens. */
+  readonly noteWindow?: ((model: string, window: number) => void) | undefined;
+  /** Called when one of a provider's keys is refused, and when one is first accepted. */
+  readonly noteKey?: ((provider: string, note: KeyNote) => void) | undefined;
+};
+
+/** Creates one model at its provider, with all of the provider's keys and without retries. */
+export function createProvider(
+  model: ModelSettings,
+  { kind, apiKeys, baseUrl, headers }: ProviderSettings,
+  { clock, fetch = leanFetch, noteWindow, noteKey }: ProviderDeps,
+): LlmProvider {
+  const options: ProviderOptions = {
+    name: model.provider,
+    model: model.id,
+    apiKeys: apiKeys.map((key) => key.reveal()),
+    fetch: withBoundedAnswers(fetch),
+    clock,
+    ...(noteWindow && { noteWindow: (window) => noteWindow(`${model.provider}/${model.id}`, window) }),
+    ...(noteKey && { noteKey: (note) => noteKey(model.provider, note) }),
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(headers && { headers: revealAll(headers) }),
+    ...(model.prices && { prices: model.prices }),
+    ...(model.window !== undefined && { contextWindow: model.window }),
+    ...(model.maxTokens !== undefined && { answerTokens: model.maxTokens }),
+  };
+  const provider = createProviderOfKind(kind, { ...options, clock });
+  return model.tools === false ? neverOfferingTools(provider) : provider;
+}
+
+function createProviderOfKind(
+  kind: ProviderSettings['kind'],
+  options: ProviderOptions & { readonly clock: Clock },
+): LlmProvider {
+  switch (kind) {
+    case 'demo':
+      return createDemoProvider(options);
+    case 'anthropic':
+      return createAnthropicProvider(options);
+    case 'openai':
+      return createOpenAiProvider(options);
+    default:
+      return kind satisfies never;
+  }
 }

@@ -1,5 +1,5 @@
-import type { ModelPrices, TokenPrices } from '#contracts/model.ts';
-import { microDollars } from '../config/micro-dollars.ts';
+import type { ModelPrices, ModelRequest, TokenPrices, Usage } from '#contracts/model.ts';
+import { microDollars } from '../config/units.ts';
 
 /**
  * List prices, cache writes of 5 minutes. Source: platform.claude.com/docs/en/about-claude/pricing and
@@ -54,5 +54,42 @@ export function dollars(input: number, output: number, cacheWrite: number, cache
     output: microDollars(output),
     cacheWrite: microDollars(cacheWrite),
     cacheRead: microDollars(cacheRead),
+  };
+}
+
+export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
+/** No call has more tokens; a server that reports more has miscounted. */
+const mostTokens = 100_000_000;
+
+/** Says whether a server's token count is plausible. */
+export function isTokenCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= mostTokens;
+}
+
+/** Returns a call's cost in whole micro-dollars, rounded up once, so that rounding never overruns a budget. */
+export function costOf(usage: Usage, prices: ModelPrices): number {
+  const band = bandOf(usage, prices);
+  const millionths =
+    usage.inputTokens * band.input +
+    usage.outputTokens * band.output +
+    usage.cacheReadTokens * band.cacheRead +
+    usage.cacheWriteTokens * band.cacheWrite;
+  return Math.ceil(millionths / 1_000_000);
+}
+
+function bandOf(usage: Usage, prices: ModelPrices): TokenPrices {
+  const promptTokens = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  const long = prices.longPrompt;
+  return long !== undefined && promptTokens > long.aboveTokens ? long.prices : prices;
+}
+
+/** Estimates usage as characters / 4: even if a server doesn't count, its context window must be respected. */
+export function estimateUsage({ system, messages, tools }: ModelRequest, answerLength: number): Usage {
+  return {
+    inputTokens: Math.ceil(JSON.stringify([system, messages, tools]).length / 4),
+    outputTokens: Math.ceil(answerLength / 4),
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
   };
 }

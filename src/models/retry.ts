@@ -14,7 +14,7 @@ import type {
   ModelRequest,
   OnWait,
 } from '#contracts/model.ts';
-import { failureOfError } from './model-failure.ts';
+import { failureOfError } from './api-fault.ts';
 import { createProviderWaits, type ProviderWaits } from './provider-waits.ts';
 
 export type RetryOptions = {

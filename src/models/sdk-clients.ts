@@ -1,6 +1,5 @@
 import { longestSilenceMs } from '../config/model-schema.ts';
 import type { ApiFault } from './api-fault.ts';
-import { addressesOf } from './base-address.ts';
 import { type ApiAccess, labelKey } from './provider-options.ts';
 
 type ErrorClass = abstract new (...args: never[]) => Error;
@@ -139,4 +138,73 @@ function clientOptions(apiKey: string, baseUrl: string | undefined, { headers, f
     ...(headers && { defaultHeaders: headers }),
     ...(fetch && { fetch }),
   };
+}
+
+/**
+ * The connection of one streamed call. Cutting it off costs a new connection, so a complete answer is read to the
+ * end of its stream.
+ */
+export type Connection = {
+  readonly signal: AbortSignal;
+  /** Call once the answer is complete: aborting the call no longer cuts the stream off. Never rejects. */
+  readToEnd(events: AsyncIterator<unknown>): Promise<void>;
+  /** Cuts the stream off, unless it is being read to its end. */
+  close(): void;
+};
+
+/** How long the stream of a complete answer may take to end, ms. */
+const lingerMs = 2_000;
+
+/** Opens a connection that follows the signal of the call. */
+export function openConnection(call: AbortSignal): Connection {
+  const cut = new AbortController();
+  const cutOff = () => cut.abort('the call is over');
+  const letGo = () => call.removeEventListener('abort', cutOff);
+  call.addEventListener('abort', cutOff, { once: true });
+  let isWhole = false;
+  return {
+    signal: cut.signal,
+    readToEnd: async (events) => {
+      isWhole = true;
+      letGo();
+      const timer = setTimeout(cutOff, lingerMs).unref();
+      try {
+        while ((await events.next()).done !== true);
+      } catch {
+        // How the connection ended after a complete answer doesn't matter.
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close: () => {
+      letGo();
+      if (!isWhole) cutOff();
+    },
+  };
+}
+
+/**
+ * Which addresses a configured base URL may mean. People copy it from a server's documents with or without its version,
+ * or with the path of a call. Pure.
+ */
+
+/** Paths of calls, which the SDKs append themselves. */
+const callPath = /\/(?:chat\/completions|completions|responses|messages|models|chat)$/;
+
+/** Returns the addresses to try, the likeliest first; `undefined` is the provider's own. */
+export function addressesOf(
+  api: 'anthropic' | 'openai',
+  baseUrl: string | undefined,
+): readonly (string | undefined)[] {
+  if (baseUrl === undefined) return [undefined];
+  const base = withoutCall(baseUrl);
+  // Anthropic's SDK appends the version, too.
+  if (api === 'anthropic') return [base.replace(/\/v1$/, '')];
+  const path = URL.canParse(base) ? new URL(base).pathname : '';
+  return /\/v\d|\/openai/.test(path) ? [base] : [base, `${base}/v1`];
+}
+
+function withoutCall(baseUrl: string): string {
+  const trim = (url: string) => url.replace(/\/{1,8}$/, '');
+  return trim(trim(baseUrl.trim()).replace(callPath, ''));
 }

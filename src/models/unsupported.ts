@@ -1,5 +1,12 @@
 /** Recognises what a server doesn't accept in a request, so that it can be asked again without. Pure. */
-import type { LlmMessage, ModelRequest, RefusalClass, UserBlock } from '#contracts/model.ts';
+import type {
+  AssistantBlock,
+  LlmMessage,
+  LlmProvider,
+  ModelRequest,
+  RefusalClass,
+  UserBlock,
+} from '#contracts/model.ts';
 import type { JudgedRefusal } from './model-fault.ts';
 
 /** Names of what a server has refused and isn't sent again: parameters, and the following. */
@@ -130,4 +137,43 @@ export function withoutSystem(request: ModelRequest): ModelRequest {
     return { ...message, content: [...results, { type: 'text', text }, ...rest] };
   });
   return { ...request, system: [], messages };
+}
+
+/**
+ * Returns the request for a model that doesn't support tools: none is offered, the instructions don't mention them, and
+ * earlier calls and their results are described in text. Pure; messages keep their positions.
+ */
+export function withoutTools(request: ModelRequest): ModelRequest {
+  return {
+    ...request,
+    system: request.system.filter(({ isAboutTools }) => !isAboutTools),
+    messages: request.messages.map(toldInWords),
+    tools: [],
+  };
+}
+
+/** Returns a provider whose model is never offered tools. */
+export function neverOfferingTools(provider: LlmProvider): LlmProvider {
+  return {
+    ...provider,
+    stream: (request, signal) => provider.stream(withoutTools(request), signal),
+    send: (request, ...rest) => provider.send(withoutTools(request), ...rest),
+    model: () => ({ ...provider.model(), takesTools: false }),
+  };
+}
+
+function toldInWords(message: LlmMessage): LlmMessage {
+  return message.role === 'assistant'
+    ? { ...message, content: message.content.map(callInWords) }
+    : { ...message, content: message.content.map(resultInWords) };
+}
+
+function callInWords(block: AssistantBlock): AssistantBlock {
+  if (block.type !== 'tool_use') return block;
+  return { type: 'text', text: `[used ${block.name}: ${JSON.stringify(block.input ?? {})}]` };
+}
+
+function resultInWords(block: UserBlock): UserBlock {
+  if (block.type !== 'tool_result') return block;
+  return { type: 'text', text: `[${block.isError ? 'it failed' : 'it returned'}: ${block.content}]` };
 }

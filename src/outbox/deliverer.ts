@@ -15,8 +15,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { FailureStreaks } from '../queue/failure-streaks.ts';
 import { withCommands } from '../replies/with-commands.ts';
 import type { Store } from '../store/base/command.ts';
-import { conversationKeyOf } from '../store/base/conversation-key.ts';
-import { newRowId } from '../store/base/row-id.ts';
+import { conversationKeyOf, newRowId } from '../store/base/keys.ts';
 import {
   type ClaimedDelivery,
   claimDelivery,
@@ -27,7 +26,6 @@ import {
 } from '../store/delivery/claim-delivery.ts';
 import type { SendOutcome } from '../store/delivery/record-send.ts';
 import type { SendJournal } from './send-journal.ts';
-import { UnansweredClaims } from './unanswered-claims.ts';
 
 export type DelivererDeps = {
   readonly store: Store;
@@ -391,4 +389,42 @@ function placeOf(conversationKey: string): Pick<ReplyRoute, 'channel' | 'account
   const [channel = '', account = ''] = conversationKey.split('/').map(decodeURIComponent);
   // The key was built from such a route.
   return { channel, account } as unknown as Pick<ReplyRoute, 'channel' | 'account'>;
+}
+
+/**
+ * Commits that may have claimed a conversation for this process without its knowledge, because they failed or their
+ * answers were lost. Such a claim never starts a call, so the next claim takes it over by its id.
+ */
+type NamedClaim = { readonly conversationKey: string; readonly claimId: string };
+
+class UnansweredClaims {
+  readonly #ids = new Map<string, readonly string[]>();
+
+  of(conversationKey: string): readonly string[] {
+    return this.#ids.get(conversationKey) ?? [];
+  }
+
+  /** Runs a commit and keeps its id if it fails. Rejects with the commit's error. */
+  async watch<T>({ conversationKey, claimId }: NamedClaim, commit: () => Promise<T>): Promise<T> {
+    try {
+      return await commit();
+    } catch (error) {
+      // A commit that was rejected because of another holder's epoch has claimed nothing.
+      if (!hasCode(error, 'stale_epoch')) this.#keep(conversationKey, [...this.of(conversationKey), claimId]);
+      throw error;
+    }
+  }
+
+  /** Drops ids that the store was asked for: their claim was taken over, or didn't exist. */
+  forget(conversationKey: string, ids: readonly string[]): void {
+    this.#keep(
+      conversationKey,
+      this.of(conversationKey).filter((id) => !ids.includes(id)),
+    );
+  }
+
+  #keep(conversationKey: string, ids: readonly string[]): void {
+    if (ids.length === 0) this.#ids.delete(conversationKey);
+    else this.#ids.set(conversationKey, [...new Set(ids)]);
+  }
 }

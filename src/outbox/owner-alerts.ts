@@ -7,14 +7,14 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { type Alert, avoidedPlace, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
 import { alertEndText, alertText } from '../replies/owner-texts.ts';
-import type { AlertName } from '../store/alerts/alert-name.ts';
 import {
+  type AlertName,
   dismissNotice,
   raiseAlert,
   readOpenAlerts,
   resolveAlert,
   type TroubleEnd,
-} from '../store/alerts/note-alert.ts';
+} from '../store/alerts/alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import {

@@ -1,12 +1,12 @@
 /** Lists the open questions for the page, and ends those that aren't answered in time. */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import type { AnswerResult, ShownQuestion } from '#contracts/owner-question.ts';
+import type { AnswerResult, ShownQuestion } from '#contracts/owner-alert.ts';
 import { atPage } from '../commands/pair.ts';
 import { hasOwner } from '../config/load-config.ts';
-import { readHasApprovedOwner } from '../store/access/admit-request.ts';
+import { readHasApprovedOwner } from '../store/access/admit.ts';
 import { decideOnPage, expireQuestion } from '../store/access/decide-approval.ts';
-import { readOpenApprovals } from '../store/approvals/approval-states.ts';
+import { readOpenApprovals } from '../store/approvals/approval.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';

@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'nod
 import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Log } from '#contracts/log.ts';
-import type { ShownPreview } from '../store/delivery/record-preview.ts';
+import type { ShownPreview } from '../store/delivery/preview.ts';
 import type { JournaledSends } from '../store/processes/process-records.ts';
 
 /**

@@ -7,7 +7,7 @@ import {
   readIsPosted,
   readPartStates,
   storeToolParts,
-} from '../store/delivery/post-part.ts';
+} from '../store/delivery/tool-send.ts';
 
 /** A tool's message after its send: the worst state of its parts, how many of them were sent, and all receipts. */
 export type ToolSendEnd = PostResult & PartState & { readonly sentParts: number };

@@ -7,7 +7,9 @@ import type { Log } from '#contracts/log.ts';
 import type { Disposer, PluginApi, PluginDefinition } from '#contracts/plugin.ts';
 import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
+import type { Config } from '../config/config.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
+import { unknownTools } from '../subagents/tool-policy.ts';
 
 /** A plugin and its section of the configuration, not yet checked. */
 export type PluginEntry = { readonly definition: PluginDefinition; readonly config: unknown };
@@ -163,4 +165,14 @@ async function disposeOf({ plugin, dispose }: LoadedPlugin, log: Log): Promise<v
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Logs tools that agents' lists name but no plugin provides. Returns the reports. */
+export function logUnknownTools(
+  { config, log }: { readonly config: Config; readonly log: Log },
+  reports: readonly PluginReport[],
+): readonly PluginReport[] {
+  const known = reports.flatMap((report) => (report.kind === 'loaded' ? report.tools : []));
+  for (const unknown of unknownTools(config.agents, known)) log.warn(unknown, 'tool.not-found');
+  return reports;
 }

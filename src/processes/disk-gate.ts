@@ -4,8 +4,9 @@
  * such calls would also block its media, its data folder and its name lookups. A disk recovers as its calls return. The
  * data folder's disk isn't limited: it has the database, without which nothing runs.
  */
-import type { DiskCalls } from '#contracts/disk-calls.ts';
+
 import { ParleyError } from '#contracts/errors.ts';
+import type { DiskCalls } from '#contracts/workspace-reader.ts';
 
 export type DiskBounds = {
   /** Most concurrent calls on all disks: fewer than the process has threads. */

@@ -1,7 +1,7 @@
 import { hasCode, isStoreAway } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { faultText } from '../agent/fault-text.ts';
-import { raiseAlert } from '../store/alerts/note-alert.ts';
+import { raiseAlert } from '../store/alerts/alert.ts';
 import type { Store } from '../store/base/command.ts';
 
 /** Something that has to work for messages to move, and fails each time: a lane, a conversation's sends, a part of the sweep. */

@@ -2,11 +2,9 @@ import { WaitingError, Worker } from 'bullmq';
 import { z } from 'zod';
 import type { LaneClass } from '#contracts/lane-class.ts';
 import type { Log } from '#contracts/log.ts';
-import type { RedisConnections } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
+import type { RedisConnections, RedisKeys } from '../redis/connection.ts';
 import type { ClaimTerms } from '../store/lanes/claim-due.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import { createSlots, type Slots } from './slots.ts';
 import type { Wake } from './wakes.ts';
 
 /** Works lanes until they are idle, armed for later, or yield to others. Its signals ask it to hand over. */
@@ -214,4 +212,48 @@ function openWorker(
   worker.on('error', (error) => log.debug({ queue: name, error }, 'worker.failed'));
   worker.on('failed', (job, error) => log.warn({ queue: name, lane: job?.data, error }, 'lane.failed'));
   return worker;
+}
+
+/** Limits how many lanes a process works at once. Waiting callers are served first, in order of arrival. */
+interface Slots {
+  /** Takes the slots that are free now, at most `most`, and returns how many. */
+  takeFree(most: number): number;
+  /** Waits for a slot. */
+  take(): Promise<void>;
+  /** Waits for a slot, but at most this long, ms; resolves with false if none was free by then. */
+  takeWithin(ms: number): Promise<boolean>;
+  release(count?: number): void;
+}
+
+export function createSlots(count: number): Slots {
+  let free = count;
+  /** Waiting callers in order of arrival; empty while a slot is free. */
+  const waiting = new Set<() => void>();
+  const takeFree = (most: number) => {
+    const taken = Math.min(most, free);
+    free -= taken;
+    return taken;
+  };
+  return {
+    takeFree,
+    take: async () => {
+      if (takeFree(1) === 0) await new Promise<void>((resolve) => waiting.add(resolve));
+    },
+    takeWithin: async (ms) => {
+      if (takeFree(1) === 1) return true;
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const begin = () => resolve(true);
+      waiting.add(begin);
+      const timer = setTimeout(() => resolve(!waiting.delete(begin)), ms).unref();
+      return promise.finally(() => clearTimeout(timer));
+    },
+    release: (released = 1) => {
+      free += released;
+      for (const begin of waiting) {
+        if (takeFree(1) === 0) return;
+        waiting.delete(begin);
+        begin();
+      }
+    },
+  };
 }

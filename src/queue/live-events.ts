@@ -11,8 +11,7 @@ import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { spansSchema } from '#contracts/span.ts';
 import { type TimelineEvent, timelineEventSchema } from '#contracts/timeline.ts';
-import type { RedisConnections } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
+import type { RedisConnections, RedisKeys } from '../redis/connection.ts';
 
 /** A hint from one process to the others; losing one only costs time. */
 export type LiveEvent =

@@ -3,10 +3,16 @@ import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { isClassBusy } from '../store/children/class-room.ts';
-import { readHeadDue } from '../store/items/waiting-rows.ts';
+import { readHeadDue } from '../store/items/waiting-items.ts';
 import { resumePaused } from '../store/lanes/leases.ts';
-import { closeBundles, makeDue, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
-import { sweepChild } from '../store/lanes/sweep-child.ts';
+import {
+  closeBundles,
+  makeDue,
+  readSweep,
+  type Sweep,
+  type SweepPlace,
+  sweepChild,
+} from '../store/lanes/sweep.ts';
 import type { RunOutOfBudget } from '../store/waits/budget-waits.ts';
 import { actApart } from './act-apart.ts';
 import type { FailureStreaks } from './failure-streaks.ts';

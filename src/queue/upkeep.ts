@@ -1,7 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
-import { deleteOldBudgets, endBudgetAlerts } from '../store/money/budgets.ts';
+import { deleteOldBudgets, endBudgetAlerts } from '../store/money/budget.ts';
 
 export type UpkeepDeps = { readonly store: Store; readonly clock: Clock; readonly log: Log };
 

@@ -1,8 +1,7 @@
 import { Queue } from 'bullmq';
 import { isLaneClass, type LaneClass } from '#contracts/lane-class.ts';
 import type { Log } from '#contracts/log.ts';
-import type { RedisConnections } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
+import type { RedisConnections, RedisKeys } from '../redis/connection.ts';
 
 export type Wake = { readonly laneKey: string; readonly class: string; readonly delayMs: number };
 

@@ -1,15 +1,16 @@
 // Parley's own Redis: a real redis-server without persistence, on a unix socket that only this user can open. One of
 // the processes that share a data folder owns it, which means it starts, watches and stops it. The others wait for the
 // lock, and its next holder starts a server at the same path.
-import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { type FileLock, tryLockFile } from '../processes/file-lock.ts';
-import { askServer, sendInline } from './inline-client.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
-import { chooseSocketPath } from './socket-path.ts';
+import { askServer, type ServerProcess, sendInline, startServerProcess } from './server-process.ts';
 
 export type PrivateServerOptions = {
   readonly dataDir: string;
@@ -240,4 +241,29 @@ async function startAgain(start: () => Promise<ServerProcess>, log: Log): Promis
     log.error({ error }, 'redis.restart-failed');
     return undefined;
   }
+}
+
+/** `sun_path` of unix(7) minus its final NUL: 108 bytes on Linux, 104 on macOS and the BSDs. */
+const longestPath = process.platform === 'linux' ? 107 : 103;
+
+/**
+ * Chooses where the private server listens: in the data folder or, if that path is too long for a socket, in the user's
+ * own folder under the system's temporary one, named after the data folder. Throws ParleyError `redis_unavailable` if
+ * that folder belongs to someone else.
+ */
+export function chooseSocketPath(dataDir: string, temporary: string = tmpdir()): string {
+  const inDataDir = join(dataDir, 'redis.sock');
+  if (Buffer.byteLength(inDataDir) <= longestPath) return inDataDir;
+  const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  const folder = join(temporary, `parley-${name}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const stat = lstatSync(folder);
+  if (!stat.isDirectory() || (process.getuid !== undefined && stat.uid !== process.getuid())) {
+    throw new ParleyError(
+      'redis_unavailable',
+      `${folder} belongs to another user, so Redis can't listen there. Remove it, or use a data folder with a shorter path.`,
+    );
+  }
+  chmodSync(folder, 0o700);
+  return join(folder, 'redis.sock');
 }

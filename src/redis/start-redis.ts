@@ -4,8 +4,13 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
-import { openRedis, type RedisConnections, type RedisTarget } from './connection.ts';
-import { type RedisKeys, redisKeys } from './keys.ts';
+import {
+  openRedis,
+  type RedisConnections,
+  type RedisKeys,
+  type RedisTarget,
+  redisKeys,
+} from './connection.ts';
 import { startPrivateServer } from './private-server.ts';
 
 /** An open Redis, either private to this folder or the configured one. */

@@ -2,7 +2,7 @@ import { localTime } from '#channel-kit/time-text.ts';
 import type { GapCode, TroubleCode } from '#contracts/channel.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
 import { type ChatTexts, fillText, type TextKey } from '../texts/chat-texts.ts';
-import { stripControls } from '../texts/control-characters.ts';
+import { stripControls } from '../texts/untrusted-text.ts';
 
 export type ReportedAlert = {
   readonly kind: AlertKind;

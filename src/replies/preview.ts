@@ -3,12 +3,17 @@
  * one progress line per call while tools run. It uses no clock and no network. The final edit replaces it.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import { plainText } from '#contracts/formatted-text.ts';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { chunkFormatted, nativeLength } from './chunk.ts';
-import { createGrowingMarkdown } from './growing-markdown.ts';
-import type { SilenceContext } from './silence-grammar.ts';
-import { visibleWhileStreaming } from './stream-guard.ts';
+import { formatMarkdown, isQuickToParse } from './markdown.ts';
+import { sanitizeStreaming } from './scaffolding.ts';
+import {
+  HEARTBEAT_REST_LIMIT,
+  type SilenceContext,
+  saysSomething,
+  silenceGrammar,
+  stripTails,
+} from './silence.ts';
 
 /** The visible text of an answer that is still being written. */
 export interface PreviewText {
@@ -116,4 +121,116 @@ function oneLine(text: string): string {
   return line.length > PROGRESS_LENGTH
     ? `${line.slice(0, PROGRESS_LENGTH - 1).toWellFormed()}${ELLIPSIS}`
     : line;
+}
+
+/**
+ * Formats a growing text. Finished blocks are parsed once and only the text after them is parsed again. Text that
+ * would take the parser long is shown unformatted until the answer is complete, so each update stays cheap.
+ */
+interface GrowingMarkdown {
+  /** Formats the text so far. `text` begins with the previous one. */
+  format(text: string): FormattedText;
+}
+
+function createGrowingMarkdown(): GrowingMarkdown {
+  let settled = '';
+  let shown: FormattedText = plainText('');
+  return {
+    format: (text) => {
+      if (!text.startsWith(settled)) {
+        settled = '';
+        shown = plainText('');
+      }
+      const end = settled.length + endOfBlocks(text.slice(settled.length));
+      if (end > settled.length) {
+        shown = join(shown, formatQuickly(text.slice(settled.length, end)));
+        settled = text.slice(0, end);
+      }
+      return join(shown, formatQuickly(text.slice(end)));
+    },
+  };
+}
+
+function formatQuickly(markdown: string): FormattedText {
+  return isQuickToParse(markdown) ? formatMarkdown(markdown) : plainText(markdown.trim());
+}
+
+function join(first: FormattedText, then: FormattedText): FormattedText {
+  if (first.text === '' || then.text === '') return first.text === '' ? then : first;
+  const text = `${first.text}\n\n`;
+  const moved = then.spans.map((span) => ({ ...span, start: span.start + text.length }));
+  return { text: text + then.text, spans: [...first.spans, ...moved] };
+}
+
+/** A line that doesn't continue the block above it if there is an empty line between them. */
+const BEGINS_ANEW = /^[\p{L}#]/u;
+const FENCE = /^(`{3,}|~{3,})/;
+
+/** Returns where the last, unfinished block begins, or an earlier one if the blocks before it are too long to parse. */
+function endOfBlocks(text: string): number {
+  let end = 0;
+  let fence: string | undefined;
+  let isEmptyBefore = false;
+  for (const { 0: line, index } of text.matchAll(/[^\n]*\n|[^\n]+$/g)) {
+    const marker = FENCE.exec(line)?.[1];
+    if (fence === undefined && isEmptyBefore && BEGINS_ANEW.test(line)) {
+      if (end > 0 && !isQuickToParse(text.slice(0, index))) return end;
+      end = index;
+    }
+    if (fence === undefined) fence = marker;
+    else if (marker?.startsWith(fence) && line.trim() === marker) fence = undefined;
+    isEmptyBefore = line.trim() === '';
+  }
+  return end;
+}
+
+/**
+ * Decides how much of a text that is still being written may be shown: never a prefix of a silent
+ * token, never anything that the final decision (silence.ts) would remove, and natural text as soon
+ * as it can be told apart from a token.
+ */
+/** Returns the part of an unfinished text that may be shown, whatever is written next. */
+export function visibleWhileStreaming(written: string, context: SilenceContext): string {
+  const text = sanitizeStreaming(written).trimStart();
+  const begun = pastHeads(text, context);
+  const visible = beforeTails(begun, context);
+  if (!saysSomething(visible)) return '';
+  if (context === 'heartbeat' && visible.length <= HEARTBEAT_REST_LIMIT) return '';
+  return visible;
+}
+
+function pastHeads(text: string, context: SilenceContext): string {
+  const { mayBecomeHead } = silenceGrammar(context);
+  let rest = text;
+  for (;;) {
+    const current = rest;
+    if (mayBecomeHead.some((form) => form.test(current))) return '';
+    rest = withoutOneHead(current, context);
+    if (rest === current) return rest;
+  }
+}
+
+function withoutOneHead(text: string, context: SilenceContext): string {
+  for (const form of silenceGrammar(context).head) {
+    const match = form.exec(text)?.[0];
+    if (match) return text.slice(match.length).trimStart();
+  }
+  return text;
+}
+
+/** Maximum length of an unfinished token at the end of a text: wrapping, token, wrapping. */
+const LONGEST_TAIL = 48;
+const MAY_PRECEDE_TAIL = /[\s.!?…)\]*~\u2e80-\u9fff\uac00-\ud7af\uff00-\uff19\uff1b-\uffef]/;
+
+function beforeTails(text: string, context: SilenceContext): string {
+  const { mayBecomeTail } = silenceGrammar(context);
+  const trimmed = text.trimEnd();
+  let visible = stripTails(trimmed, context);
+  for (let start = trimmed.length - 1; start >= Math.max(0, trimmed.length - LONGEST_TAIL); start -= 1) {
+    const isAtBoundary = start === 0 || MAY_PRECEDE_TAIL.test(trimmed.charAt(start - 1));
+    if (!isAtBoundary || !mayBecomeTail.test(trimmed.slice(start))) continue;
+    const kept = stripTails(trimmed.slice(0, start).trimEnd(), context);
+    if (kept.length < visible.length) visible = kept;
+  }
+  return visible;
 }

@@ -4,16 +4,15 @@
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
-import type { MessageId } from '#contracts/ids.ts';
-import { messageId } from '#contracts/ids.ts';
+import { type MessageId, messageId } from '#contracts/ids.ts';
+import type { Source } from '#contracts/message.ts';
 import { failedReaction, type OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './dedupe.ts';
-import { isInvisible } from './invisible.ts';
-import { sanitizeOutbound } from './sanitize.ts';
-import { judgeSilence, type Silence } from './silence.ts';
-import type { SilenceContext } from './silence-grammar.ts';
+import { sanitizeOutbound } from './scaffolding.ts';
+import { judgeSilence, type Silence, type SilenceContext } from './silence.ts';
+import { isInvisible } from './text-shaper.ts';
 
 /** An answer before it is shaped for its channel. */
 export type ReplyInput = {
@@ -182,4 +181,17 @@ function threadParts(
 function replyTarget({ route }: Pick<ReplyInput, 'route'>, replyTag?: string): MessageId | undefined {
   if (replyTag === undefined || replyTag === 'current') return route?.replyTo;
   return messageId(replyTag);
+}
+
+/** The sources of a search model's answer, as Markdown below it. */
+/** Returns the text with its sources, numbered as the text refers to them. They aren't repeated if it links them all. */
+export function withSources(text: string, sources: readonly Source[]): string {
+  if (sources.every(({ url }) => text.includes(url))) return text;
+  const lines = sources.map(({ url, title }, index) => `${index + 1}. ${linkTo(url, title)}`);
+  return `${text}\n\nSources:\n${lines.join('\n')}`;
+}
+
+function linkTo(url: string, title: string | undefined): string {
+  const words = title?.replace(/[[\]\\`*_<>\s]+/g, ' ').trim();
+  return words ? `[${words}](${url})` : url;
 }

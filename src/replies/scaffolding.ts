@@ -8,6 +8,7 @@
  */
 
 import { isMentioned, mentionLength } from '../texts/mentioned-mark.ts';
+import { stripControls, stripControlsStreaming } from '../texts/untrusted-text.ts';
 
 export type StripResult = {
   readonly text: string;
@@ -79,12 +80,12 @@ type Line = {
 const noLine: Line = { end: -1, spans: new Map() };
 
 /** Strips a complete text; an unclosed block at the start of a line removes the rest of the text. */
-export function stripScaffolding(text: string): StripResult {
+function stripScaffolding(text: string): StripResult {
   return strip(text, true);
 }
 
 /** Strips a text that is still growing. */
-export function stripScaffoldingStreaming(text: string): string {
+function stripScaffoldingStreaming(text: string): string {
   return strip(text, false).text;
 }
 
@@ -277,4 +278,15 @@ function take(scan: Scan, length: number): void {
 function skip(scan: Scan, length: number): boolean {
   scan.at += length;
   return true;
+}
+
+/** The only outbound sanitiser. It removes controls first, so that none can hide a marker, then scaffolding. */
+/** Returns a finished answer as a person may see it, and the reply tag it contained. */
+export function sanitizeOutbound(text: string): StripResult {
+  return stripScaffolding(stripControls(text));
+}
+
+/** Sanitises an unfinished answer: always a prefix of what `sanitizeOutbound` returns for the finished one. */
+export function sanitizeStreaming(text: string): string {
+  return stripScaffoldingStreaming(stripControlsStreaming(text));
 }

@@ -7,7 +7,6 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { Sections } from '#contracts/section.ts';
 import { chunkFormatted, chunksOf } from './chunk.ts';
-import { isInvisible } from './invisible.ts';
 import { formatMarkdown, isQuickToParse } from './markdown.ts';
 import type { MarkdownFormatter } from './markdown-formatter.ts';
 
@@ -50,4 +49,9 @@ async function cutInSlices(
     await turn();
   }
   return chunks;
+}
+
+/** True if a text has only white space, controls, direction marks, joiners, fillers and broken characters. */
+export function isInvisible(text: string): boolean {
+  return !/[^\s\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800\ufffd]/u.test(text);
 }

@@ -4,8 +4,13 @@
  */
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Authority } from '#contracts/outcome.ts';
-import { cleanLabel, cleanUntrusted } from '../texts/clean-untrusted.ts';
-import { type Delimiter, newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
+import {
+  cleanLabel,
+  cleanUntrusted,
+  type Delimiter,
+  newDelimiter,
+  wrapUntrusted,
+} from '../texts/untrusted-text.ts';
 
 export type InboundText = {
   readonly text: string;

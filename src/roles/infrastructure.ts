@@ -8,19 +8,28 @@ import type { Log } from '#contracts/log.ts';
 import { finishRestore } from '../backup/restore.ts';
 import { isRestoreUnfinished } from '../backup/restore-plan.ts';
 import type { Config } from '../config/config.ts';
-import { openSendJournal, type SendJournal } from '../outbox/send-journal.ts';
+import { openSendJournal, readSendJournal, type SendJournal } from '../outbox/send-journal.ts';
 import type { Closers } from '../processes/closers.ts';
 import { type FolderLock, lockDataFolder } from '../processes/folder-lock.ts';
 import { publishProcessAddress } from '../processes/process-address.ts';
 import { enterProcesses, type ProcessFiles } from '../processes/process-files.ts';
+import { actApart } from '../queue/act-apart.ts';
+import { createLiveEvents, type LiveEvents, noLiveEvents } from '../queue/live-events.ts';
 import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
 import { storeSetup } from '../steps.ts';
-import { endPartsAfterRestore } from '../store/delivery/end-parts-after-restore.ts';
+import type { Store } from '../store/base/command.ts';
+import { recordPreview } from '../store/delivery/preview.ts';
+import { endPartsAfterRestore, readRestoreMark } from '../store/delivery/restore.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
-import { readRestoreMark } from '../store/reads/read-restore-mark.ts';
+import {
+  addProcess,
+  type JournaledSends,
+  type ProcessRole,
+  readBoots,
+  voidProcesses,
+} from '../store/processes/process-records.ts';
 import { type WatchedStore, watchStore } from '../store/watch-store.ts';
 import { textsFor } from '../texts/chat-texts.ts';
-import { bootIdOf, type ProcessRegistry, registerProcess } from './process-registry.ts';
 
 /** Connections opened before any stage starts. */
 export type Infrastructure = {
@@ -126,4 +135,106 @@ async function openStoreFor(
   const processes = await registerProcess({ store, files, folderId, log }, config.role);
   closers.add('process', processes.unregister);
   return { store, processes, restoreMark: await store.read(readRestoreMark, {}) };
+}
+
+/** Opens the channel to the other processes. A process with its own database has no others to notify. */
+export function openLiveEvents(
+  { role, databaseUrl }: Config,
+  deps: Pick<Infrastructure, 'redis' | 'holder'> & { readonly log: Log },
+): LiveEvents {
+  if (role === 'all' && databaseUrl === undefined) return noLiveEvents;
+  const { connections, keys } = deps.redis;
+  return createLiveEvents({ ...deps, redis: connections, keys });
+}
+
+/** Registers this process in the store, and finds the folder's dead processes by their free locks. */
+/** This process's entry among the processes of one data folder. */
+interface ProcessRegistry {
+  /**
+   * Voids the leases of the folder's dead processes, so that other processes can claim their lanes without waiting for
+   * expiry. Returns true if there were any. Throws the store's faults.
+   */
+  reapDead(): Promise<boolean>;
+  /** Unregisters this process. Call last, before closing the store. */
+  unregister(): Promise<void>;
+}
+
+/** Dependencies of registering a process. */
+type ProcessRegistryDeps = {
+  readonly store: Store;
+  readonly files: ProcessFiles;
+  readonly folderId: string;
+  readonly log: Log;
+};
+
+/** Returns the name of a process as a holder of leases. */
+export function bootIdOf(folderId: string, processName: string): string {
+  return `${folderId}/${processName}`;
+}
+
+/** Registers this process in the store, voiding the leases of dead ones. Throws the store's faults. */
+export async function registerProcess(
+  deps: ProcessRegistryDeps,
+  role: ProcessRole,
+): Promise<ProcessRegistry> {
+  const { store, files, folderId, log } = deps;
+  const id = bootIdOf(folderId, files.name);
+  const end = async (ids: readonly string[]) => {
+    const names = ids.map(nameOf);
+    await store.write(voidProcesses, { ids, sends: await settledSends(deps, names) });
+    files.remove(names);
+  };
+  const leave = () => end([id]);
+  if (role === 'all') {
+    // It holds the folder exclusively, so every earlier process is dead.
+    const left = files.others();
+    await store.write(addProcess, { id, folder: folderId, role, sends: await settledSends(deps, left) });
+    files.remove(left);
+    return { reapDead: async () => false, unregister: leave };
+  }
+  const left = files.ended();
+  const ended = await deadBoots(deps);
+  await store.write(addProcess, {
+    id,
+    folder: folderId,
+    role,
+    ended,
+    sends: await settledSends(deps, ended.map(nameOf)),
+  });
+  files.remove([...left, ...ended.map(nameOf)]);
+  return {
+    unregister: leave,
+    reapDead: async () => {
+      const ids = await deadBoots(deps);
+      if (ids.length === 0) return false;
+      const notReaped = (id: string, error: unknown) =>
+        log.warn({ process: nameOf(id), error }, 'process.not-reaped');
+      const reaped = await actApart(ids, end, notReaped);
+      log.warn({ processes: ids.map(nameOf) }, 'processes.reaped');
+      return reaped.length > 0;
+    },
+  };
+}
+
+async function deadBoots({ store, files, folderId }: ProcessRegistryDeps): Promise<readonly string[]> {
+  const boots = await store.read(readBoots, { folder: folderId });
+  return boots.filter((id) => !files.isAlive(nameOf(id)));
+}
+
+/**
+ * Reads the journals of processes that have ended. Their previews are recorded before their leases are voided, because
+ * the next holder of a run continues with its preview.
+ */
+async function settledSends(
+  { store, files }: ProcessRegistryDeps,
+  names: readonly string[],
+): Promise<readonly JournaledSends[]> {
+  const journals = names.flatMap((name) => readSendJournal(files.journalOf(name)) ?? []);
+  for (const preview of journals.flatMap(({ shown }) => shown))
+    await store.write(recordPreview, { kind: 'sent', ...preview });
+  return journals.map(({ holder, begun }) => ({ holder, begun }));
+}
+
+function nameOf(boot: string): string {
+  return boot.slice(boot.lastIndexOf('/') + 1);
 }

@@ -1,10 +1,17 @@
+import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
+import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { Config } from '../config/config.ts';
+import { namedModels } from '../config/model-settings.ts';
+import { type ConfiguredModel, configuredModel } from '../models/configured-model.ts';
 import type { CallObserver } from '../models/observers/call-observer.ts';
-import type { KeyLabel, KeyNote } from '../models/provider-options.ts';
-import { isAlertOpen, raiseAlert, resolveAlert } from '../store/alerts/note-alert.ts';
+import { openObservers } from '../models/observers/open-observers.ts';
+import { type KeyLabel, type KeyNote, labelKey } from '../models/provider-options.ts';
+import { type AlertName, isAlertOpen, raiseAlert, resolveAlert } from '../store/alerts/alert.ts';
 import type { Store } from '../store/base/command.ts';
+import { routeOfKey } from '../store/base/keys.ts';
+import type { GatewayOptions, StageDeps } from './stage-deps.ts';
 
 export type KeyAlertsDeps = {
   readonly store: Pick<Store, 'read' | 'write'>;
@@ -88,7 +95,7 @@ export function createKeyAlerts({ store, log, config }: KeyAlertsDeps): {
 type KeyValues = Readonly<Record<string, string>> & KeyProblem;
 
 /** Returns the subject of a key's alert: the provider, with what tells the key from its others. */
-export function keySubject(provider: string, { key, keys, tail }: KeyLabel): string {
+function keySubject(provider: string, { key, keys, tail }: KeyLabel): string {
   if (keys <= 1) return provider;
   return `${provider} ${tail === undefined ? `#${key}` : `…${tail}`}`;
 }
@@ -163,3 +170,79 @@ type CacheAlertsDeps = {
 };
 
 const dayMs = 86_400_000;
+
+type Settings = Pick<Config, 'providers' | 'models' | 'model' | 'agents' | 'channels'>;
+
+/**
+ * Returns a predicate that says whether an alert's subject is gone from the settings, in which case nothing else would
+ * ever end the alert. A model chosen only by a session counts as gone; its next rejected call raises a new alert. These
+ * settings are only read at the start.
+ */
+export function staleAlerts(
+  config: Settings,
+  channels: readonly ChannelEntry[],
+): (alert: AlertName) => boolean {
+  const accounts = configuredAccounts(channels, config);
+  const lines = new Set(accounts.map(({ line }) => line));
+  const networks = new Set(accounts.flatMap(({ entry, state }) => (state.kind === 'on' ? [entry.id] : [])));
+  const models = namedModels(config);
+  const providers = new Set(models.map(({ provider }) => provider));
+  const keys = new Set([...providers].flatMap((provider) => keySubjects(provider, config)));
+  const names = new Set(models.map(({ provider, id }) => `${provider}/${id}`));
+  const offered = new Set(
+    models.flatMap(({ provider, id, tools }) => (tools === false ? [] : [`${provider}/${id}`])),
+  );
+  return ({ kind, subject }) => {
+    switch (kind) {
+      case 'channel-down':
+      case 'channel-unauthorised':
+      case 'channel-challenge':
+        return !lines.has(subject);
+      case 'model-window':
+      case 'model-cache':
+        return !names.has(subject);
+      case 'model-key':
+        return !providers.has(subject) && !keys.has(subject) && !names.has(subject);
+      case 'model-without-tools':
+        return !offered.has(subject);
+      case 'context-full':
+        return config.agents.every(({ id }) => id !== subject);
+      case 'delivery-waits':
+        return !networks.has(routeOfKey(subject).channel);
+      // These conditions persist or have already happened; the store ends the alerts that expire.
+      case 'lane-stuck':
+      case 'part-failing':
+      case 'run-failed':
+      case 'delivery-unknown':
+      case 'events-missed':
+      case 'conversation-moved':
+      case 'conversation-unreachable':
+      case 'budget-spent':
+        return false;
+      default:
+        return kind satisfies never;
+    }
+  };
+}
+
+function keySubjects(provider: string, { providers }: Settings): readonly string[] {
+  const keys = (providers[provider]?.apiKeys ?? []).map((key) => key.reveal());
+  return keys.map((_, index) => keySubject(provider, labelKey(keys, index)));
+}
+
+/** Opens the models of this process, with tracing and the payload log if the configuration turns them on. */
+export async function openModel(
+  options: GatewayOptions & Pick<StageDeps, 'store' | 'clock' | 'closers' | 'redact'>,
+): Promise<ConfiguredModel> {
+  const { config, clock, log, closers } = options;
+  if (options.model) return options.model;
+  const { observers, tracer, close } = await openObservers(config, options);
+  closers.add('model observers', close);
+  const { observer, noteKey } = createKeyAlerts(options);
+  const model = configuredModel(config, {
+    ...{ clock, log, noteKey },
+    observers: [...observers, observer, createToolAlerts(options), createCacheAlerts(options)],
+    noteWindow: createWindowAlerts(options),
+  });
+  return { ...model, ...(tracer && { tracer }) };
+}

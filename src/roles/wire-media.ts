@@ -1,9 +1,8 @@
 import type { ChannelHost } from '../channel-host/channel-host.ts';
-import { bytesOf } from '../config/megabytes.ts';
+import { bytesOf } from '../config/units.ts';
 import { createFetcher, type Fetcher } from '../inbound/attachment-fetcher.ts';
-import type { FreeSpace } from '../inbound/free-space.ts';
 import type { InboundPolicy } from '../inbound/inbound-policy.ts';
-import { mediaFolder } from '../inbound/media-names.ts';
+import { type FreeSpace, mediaFolder } from '../inbound/media.ts';
 import { startMediaRetention } from '../inbound/media-retention.ts';
 import type { StageDeps } from './stage-deps.ts';
 

@@ -3,7 +3,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
 import { renewLeases } from '../store/lanes/leases.ts';
-import type { RunFence } from '../store/rows/run-fence.ts';
+import type { RunFence } from '../store/rows/run.ts';
 
 /** Reasons that a run's row may give; any other counts as a stop. */
 const ordered = ['revoked', 'interrupt', 'reset'] as const;

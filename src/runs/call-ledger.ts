@@ -25,12 +25,17 @@ import {
   promptTextOf,
   rateOf,
 } from '../models/call-bound.ts';
-import { costOf } from '../models/cost.ts';
+import { costOf } from '../models/prices.ts';
 import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { BudgetLimit, BudgetRefusal } from '../store/money/budgets.ts';
-import { boundOf, callIdOf, type ModelCallEnd, type NewModelCall } from '../store/money/model-calls.ts';
-import { reserveCall } from '../store/money/reserve-call.ts';
+import type { BudgetLimit, BudgetRefusal } from '../store/money/budget.ts';
+import {
+  boundOf,
+  callIdOf,
+  type ModelCallEnd,
+  type NewModelCall,
+  reserveCall,
+} from '../store/money/model-call.ts';
 
 /** Dependencies of an attempt's ledger. */
 export type RunCallsDeps = {

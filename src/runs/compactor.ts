@@ -8,6 +8,10 @@ import type { LlmProvider, ModelRequest, OnWait } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ContextLimits, planCompaction } from '../agent/compaction-cut.ts';
 import {
+  changeFacts,
+  lostIdentifiers,
+  type ParsedSummary,
+  parseSummary,
   readSummary,
   slicesOf,
   summaryParts,
@@ -15,11 +19,9 @@ import {
   summaryRequest,
 } from '../agent/compaction-text.ts';
 import { estimateTokens, messageTokens, unitsPerToken } from '../agent/context-size.ts';
-import { changeFacts, type ParsedSummary, parseSummary } from '../agent/durable-facts.ts';
-import { lostIdentifiers } from '../agent/identifiers.ts';
 import type { Store } from '../store/base/command.ts';
-import { newRowId } from '../store/base/row-id.ts';
-import type { ChildRun } from '../store/children/read-child-run.ts';
+import { newRowId } from '../store/base/keys.ts';
+import type { ChildRun } from '../store/children/child.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { commitSummary, type SummaryInput, type SummaryStored } from '../store/lanes/commit-summary.ts';
 import type { RunCalls } from './call-ledger.ts';

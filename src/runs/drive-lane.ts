@@ -9,7 +9,7 @@ import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { newRowId } from '../store/base/row-id.ts';
+import { newRowId } from '../store/base/keys.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
 import { releaseFailedRun, releaseLane } from '../store/lanes/leases.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';

@@ -3,23 +3,29 @@ import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { BudgetSpentError } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { ModelInfo, SystemBlock } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { routeOf } from '#contracts/route.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import { faultText } from '../agent/fault-text.ts';
+import type { AgentLoopConfig, LoopLimits } from '../agent/loop-config.ts';
 import { openRunScope } from '../agent/run-scope.ts';
+import { titlePrompt } from '../agent/system-prompt.ts';
+import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { LaneExit } from '../store/lanes/close-run.ts';
 import { endRun } from '../store/lanes/commit-answer.ts';
 import type { SummaryInput, SummaryStored } from '../store/lanes/commit-summary.ts';
+import type { LaneExit } from '../store/lanes/end-run.ts';
 import { handOver } from '../store/lanes/leases.ts';
-import { readCompactHint } from '../store/reads/read-compact-hint.ts';
+import { sessionNamedIn } from '../store/lanes/titles.ts';
+import { readSessions } from '../store/reads/read-sessions.ts';
+import { readCompactHint } from '../store/reads/read-transcript.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { createBusyNotice } from './busy-notice.ts';
 import { type CompactionOrder, type CompactorDeps, compactSession, type Sizes } from './compactor.ts';
-import { budgetNotice } from './end-notice.ts';
+import { budgetNotice } from './plan-answer.ts';
 import { childRunOf, timeLeft } from './run-history.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 
@@ -151,4 +157,48 @@ function rounded({ oldTokens, newTokens }: Sizes): { readonly before: number; re
 /** Says whether the model is at fault, which leaves the history unchanged; any other fault is left to the caller. */
 function isModelFault(error: unknown): boolean {
   return error instanceof ParleyError && /^(?:model|budget)_/.test(error.code);
+}
+
+/** Runs that name a session: one short call without tools, abandoned early because nobody waits for it. */
+/**
+ * Time limit, ms, including waits for a busy model. Only a few of these runs work at once, so none may block the
+ * others.
+ */
+const longestMs = 60_000;
+/** Answer limit, tokens: some models think first, and the limit includes that. */
+const answerTokens = 1_000;
+
+/** Instructions for a run that names a session. */
+export const titleSystem: readonly SystemBlock[] = [{ text: titlePrompt, isStable: true }];
+
+/** Returns the limits of a run that names a session. */
+export function titleSettings(
+  limits: LoopLimits,
+  info: ModelInfo,
+): Pick<AgentLoopConfig, 'limits' | 'maxTokens' | 'reasoning'> {
+  return {
+    limits: { ...limits, runTimeoutMs: Math.min(limits.runTimeoutMs, longestMs) },
+    maxTokens: Math.min(info.answerTokens, answerTokens),
+    reasoning: 'off',
+  };
+}
+
+type TitlePublisher = {
+  readonly store: Store;
+  publish(laneKey: string, event: TimelineEvent): void;
+  stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
+};
+
+/** Notifies the followers of the session that the run in this lane has named, if it has named one. */
+export async function publishTitle(
+  { store, publish, stream }: TitlePublisher,
+  laneKey: string,
+): Promise<void> {
+  const sessionId = sessionNamedIn(laneKey);
+  if (sessionId === undefined) return;
+  const [session] = await store.read(readSessions, { ids: [sessionId], limit: 1 });
+  if (session?.title === undefined) return;
+  const { key, title } = session;
+  publish(key, { kind: 'changed' });
+  stream(key, () => [{ stream: 'session', sessionId, change: 'title', title }]);
 }

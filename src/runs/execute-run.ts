@@ -1,3 +1,4 @@
+import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { type CallRate, isUncounted } from '#contracts/call-ledger.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
@@ -5,28 +6,35 @@ import type { HostedChannel } from '#contracts/channel.ts';
 import type { ChildRole } from '#contracts/child.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contracts/ids.ts';
+import type { RunKind } from '#contracts/inbox-item.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ModelInfo, ModelPurpose, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
-import type { RunKind } from '#contracts/run-kind.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { createConverter, type LoadImage } from '../agent/convert.ts';
-import { fitContext } from '../agent/fit-context.ts';
+import { fitContext, pruneResults } from '../agent/fit-context.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
-import { pruneResults } from '../agent/prune-results.ts';
 import type { CallEntry } from '../agent/resumption.ts';
 import type { Models } from '../models/models.ts';
-import type { Tracer } from '../models/observers/spans.ts';
+import {
+  attributes,
+  newSpanId,
+  operations,
+  runSpanId,
+  type Span,
+  type Tracer,
+  traceIdOf,
+} from '../models/observers/spans.ts';
 import { isEmptyAnswer } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { newRowId } from '../store/base/row-id.ts';
+import { newRowId } from '../store/base/keys.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
@@ -34,24 +42,19 @@ import { type RunCall, readToolResults, recoverRun } from '../store/lanes/recove
 import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import type { RunSettings } from './agents.ts';
 import { createRunCalls, type RunCalls } from './call-ledger.ts';
-import { executeCompact } from './execute-compact.ts';
-import { createNoopView, type LiveView } from './live-view.ts';
-import { openLiveView } from './open-live-view.ts';
+import { executeCompact, publishTitle, titleSettings, titleSystem } from './execute-compact.ts';
+import { createNoopView, type LiveView, openLiveView } from './live-view.ts';
 import { mayWaitForRoom, parkIfWaiting, type WaitingCall } from './park.ts';
 import type { PreviewJournal } from './preview-surface.ts';
-import { recordingSizes } from './prompt-sizes.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunBudgets } from './run-budgets.ts';
 import { compactionOf, compactorOf } from './run-compaction.ts';
-import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-history.ts';
-import type { RunSettings } from './run-settings.ts';
-import { createStop, type StopController } from './stop-controller.ts';
-import { createStoreWatch, type StoreWatch } from './store-watch.ts';
+import { childRunOf, readRunContext, recordingSizes, shownMessages, timeLeft } from './run-history.ts';
+import { createStop, createStoreWatch, type StopController, type StoreWatch } from './stop-controller.ts';
 import { createStreamEvents } from './stream-events.ts';
-import { publishTitle, titleSettings, titleSystem } from './title-run.ts';
-import { storedToolSend } from './tool-send.ts';
-import { traceRun } from './trace-run.ts';
+import { storedToolSend } from './tool-turns.ts';
 
 /** Dependencies of executing a run. */
 export type RunDeps = {
@@ -364,5 +367,52 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
     authority: run.authority,
     workspace: deps.agent(run.agentId).workspace,
     epoch: run.epoch,
+  };
+}
+
+type TracedRun = Pick<ClaimedRun, 'runId' | 'sessionId' | 'agentId' | 'epoch'>;
+
+/** Records a span for this attempt at a run and one for each of its tool calls, from the events passed to it. */
+export function traceRun(
+  tracer: Tracer | undefined,
+  { runId, sessionId, agentId, epoch }: TracedRun,
+  clock: Clock,
+): (event: AgentEvent) => void {
+  if (tracer === undefined) return () => undefined;
+  const traceId = traceIdOf(runId);
+  const spanId = runSpanId(runId, epoch);
+  const startedAt = clock.now();
+  const calls = new Map<string, number>();
+  const record = (span: Omit<Span, 'traceId' | 'kind' | 'endedAt'>) =>
+    tracer.record({ ...span, traceId, kind: 'internal', endedAt: clock.now() });
+  return (event) => {
+    if (event.type === 'tool_execution_start') calls.set(event.call.id, clock.now());
+    if (event.type === 'tool_execution_end')
+      record({
+        spanId: newSpanId(),
+        parentId: spanId,
+        name: `${operations.tool} ${event.name}`,
+        startedAt: calls.get(event.callId) ?? clock.now(),
+        attributes: {
+          [attributes.operation]: operations.tool,
+          [attributes.tool]: event.name,
+          [attributes.toolCall]: event.callId,
+        },
+        error: event.isError ? 'tool_error' : undefined,
+      });
+    if (event.type === 'agent_end')
+      record({
+        spanId,
+        name: `${operations.run} ${agentId}`,
+        startedAt,
+        attributes: {
+          [attributes.operation]: operations.run,
+          [attributes.agent]: agentId,
+          [attributes.conversation]: sessionId,
+          [attributes.run]: runId,
+          [attributes.endReason]: event.reason,
+        },
+        error: event.reason === 'natural' || event.reason === 'parked' ? undefined : event.reason,
+      });
   };
 }

@@ -1,6 +1,11 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
+import type { LoadImage } from '../agent/convert.ts';
+import { fitImageBytes, maxImageBytes } from '../agent/fit-image.ts';
+import { readMediaName } from '../inbound/media.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
-import { newDelimiter, untrustedBegin, untrustedEnd } from '../texts/wrap-untrusted.ts';
+import { newDelimiter, untrustedBegin, untrustedEnd } from '../texts/untrusted-text.ts';
 
 /**
  * Creates the framing of the messages that a run takes. The delimiter around other people's words is new each time, so
@@ -30,5 +35,20 @@ function createTimeText(timeZone: string): (now: number) => string {
     if (minute !== said.minute)
       said = { minute, text: `It is ${day.format(now)}, ${stamp.format(now)} (${timeZone}).` };
     return said.text;
+  };
+}
+
+/** Loads the images that `binary` parts name, only from the media folder, wherever it is now. */
+export function imagesIn(mediaDir: string): LoadImage {
+  return async (name) => {
+    if (readMediaName(name) === undefined) return undefined;
+    const path = join(mediaDir, name);
+    try {
+      const { size } = await stat(path);
+      return (size <= maxImageBytes && fitImageBytes(await readFile(path))) || 'unfit';
+    } catch {
+      // Removed by upkeep: the accompanying text still names the file.
+      return undefined;
+    }
   };
 }

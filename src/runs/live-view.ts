@@ -3,16 +3,28 @@
  * effort: the outbox delivers what counts.
  */
 import type { Capabilities, PreviewStyle } from '#contracts/capabilities.ts';
-import type { ChannelAdapter } from '#contracts/channel.ts';
+import type { ChannelAdapter, HostedChannel } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import type { Probe } from '#contracts/probe.ts';
+import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import { createPreviewText, type PreviewText } from '../replies/preview.ts';
-import type { LivePreview } from '../store/lanes/recover-run.ts';
-import type { FindLostPreview } from './lost-preview.ts';
-import { createPreviewSurface, type PreviewPlace, type PreviewSurface } from './preview-surface.ts';
+import type { Store } from '../store/base/command.ts';
+import { readUnknownPreview, type UnknownPreview } from '../store/delivery/preview.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import { type LivePreview, readPreview } from '../store/lanes/recover-run.ts';
+import type { RunSettings } from './agents.ts';
+import { previewRoute } from './plan-answer.ts';
+import {
+  createLostPreview,
+  createPreviewSurface,
+  type FindLostPreview,
+  type PreviewJournal,
+  type PreviewPlace,
+  type PreviewSurface,
+} from './preview-surface.ts';
 
 export interface LiveView {
   push(delta: string): void;
@@ -204,4 +216,41 @@ async function keepTyping(
     await typing.show(route, signal).catch(() => undefined);
     await clock.wait(typing.refreshMs, signal);
   }
+}
+
+type LiveViewDeps = {
+  readonly store: Store;
+  readonly journal: PreviewJournal;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly probe: Probe;
+  readonly sections: Sections;
+  readonly settings: Pick<RunSettings, 'isPreviewOn' | 'replyToMode'>;
+  channelFor(route: ReplyRoute): HostedChannel | undefined;
+};
+
+/** Opens the display of a claimed run; `channel` is the connection that shows it, if there is one. */
+export async function openLiveView(
+  deps: LiveViewDeps,
+  run: ClaimedRun,
+  channel: HostedChannel | undefined,
+): Promise<LiveView> {
+  const { store, journal, clock, log, probe, sections, settings } = deps;
+  const route = routeOf(run.target);
+  if (!route) return createNoopView();
+  const lookFor = (lost: UnknownPreview) =>
+    createLostPreview({ store, log, channel: () => deps.channelFor(route) }, run, lost);
+  const standing = run.isResumed ? await store.read(readPreview, { runId: run.runId }) : undefined;
+  const lost = run.isResumed && !standing ? await store.read(readUnknownPreview, run) : undefined;
+  const findLost = lost && lookFor(lost);
+  if (!channel) return createNoopView(standing, findLost);
+  const { runId, laneKey, epoch, chatKind } = run;
+  return createLiveView({
+    adapter: channel.adapter,
+    capabilities: channel.definition.capabilities,
+    isPreviewOn: settings.isPreviewOn,
+    route: previewRoute(route, settings.replyToMode),
+    ...{ runId, laneKey, epoch, chatKind, standing, findLost, lookFor },
+    ...{ store, journal, clock, log, probe, sections },
+  });
 }

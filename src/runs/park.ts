@@ -8,9 +8,14 @@ import { budgetNames } from '../models/budget-rules.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import { parkForBudget } from '../store/lanes/park-for-budget.ts';
-import { type ParkInput, type ParkOutcome, type ParkResult, parkRun } from '../store/lanes/park-run.ts';
-import type { BudgetRefusal } from '../store/money/budgets.ts';
+import {
+  type ParkInput,
+  type ParkOutcome,
+  type ParkResult,
+  parkForBudget,
+  parkRun,
+} from '../store/lanes/park-run.ts';
+import type { BudgetRefusal } from '../store/money/budget.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { RunCalls } from './call-ledger.ts';
 import type { LiveView } from './live-view.ts';

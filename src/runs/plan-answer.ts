@@ -1,31 +1,33 @@
-import type { AgentEvent } from '#contracts/agent-event.ts';
+import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { MessageId } from '#contracts/ids.ts';
 import { type AgentMessage, finishReasonOf, sourcesOf, textOf } from '#contracts/message.ts';
-import type { ModelFailure } from '#contracts/model.ts';
+import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
-import { routeOf } from '#contracts/route.ts';
+import { type ReplyRoute, type RunTarget, routeOf, withoutQuote } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
+import { budgetNames } from '../models/budget-rules.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
 import { markStopped } from '../replies/preview.ts';
 import {
   decideReply,
   planReply,
+  quotingParts,
   type ReplyInput,
   type ReplyPlan,
   type ReplyToMode,
   shapeInternalFailure,
+  withSources,
 } from '../replies/reply-pipeline.ts';
-import type { SilenceContext } from '../replies/silence-grammar.ts';
-import { withSources } from '../replies/source-lines.ts';
+import type { SilenceContext } from '../replies/silence.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { RoutedPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
-import type { ChatTexts } from '../texts/chat-texts.ts';
+import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
-import { answerParts, previewRoute } from './answer-parts.ts';
-import { endNotice } from './end-notice.ts';
 
 /** The setting in which an answer or the end of a run is shown. */
 export type AnswerScene = {
@@ -131,4 +133,142 @@ function keepShown(shown: FormattedText, { run, capabilities, texts, replyToMode
   const replyTo = route && previewRoute(route, replyToMode).replyTo;
   const text = markStopped(shown, texts.answerStopped, capabilities.text);
   return { kind: 'send', parts: [{ content: { kind: 'text', text }, ...(replyTo && { replyTo }) }] };
+}
+
+/** Returns the route of a preview, which quotes the message that an answer quotes unless the model names another. */
+export function previewRoute(route: ReplyRoute, replyToMode: ReplyToMode): ReplyRoute {
+  const bare = withoutQuote(route);
+  const isQuoted = quotingParts(replyToMode, route) !== 'off' && route.replyTo !== undefined;
+  return isQuoted ? { ...bare, replyTo: route.replyTo } : bare;
+}
+
+type AnswerPlace = {
+  readonly target: RunTarget;
+  readonly standing: LivePreview | undefined;
+  readonly replyToMode: ReplyToMode;
+};
+
+/**
+ * Returns the parts of an answer for the outbox. A shown preview becomes the first part, unless the answer is silent or
+ * its first part can't be edited in place: then the preview is removed.
+ */
+export function answerParts(
+  plan: ReplyPlan,
+  { target, standing, replyToMode }: AnswerPlace,
+): readonly RoutedPart[] {
+  if (target === 'record') return [];
+  const bare = withoutQuote(target);
+  const removal = standing ? [removePreview(bare, standing)] : [];
+  if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
+  const parts = plan.parts.map(
+    ({ content, replyTo, isNotice }): RoutedPart => ({
+      route: replyTo === undefined ? bare : { ...bare, replyTo },
+      content,
+      purpose: plan.kind === 'send' && !isNotice ? 'reply' : 'notice',
+    }),
+  );
+  const [first, ...rest] = parts;
+  if (!standing || !first) return parts;
+  // An edit can't change which message is quoted.
+  const quotesTheSame = first.route.replyTo === previewRoute(target, replyToMode).replyTo;
+  if (first.content.kind !== 'text' || !quotesTheSame) return [...removal, ...parts];
+  const content: OutboundContent = {
+    kind: 'edit',
+    messageId: platformId(standing),
+    text: first.content.text,
+  };
+  return [{ ...first, content }, ...rest];
+}
+
+function removePreview(route: ReplyRoute, standing: LivePreview): RoutedPart {
+  return { route, content: { kind: 'delete', messageId: platformId(standing) }, purpose: 'notice' };
+}
+
+function platformId({ messageId }: LivePreview): MessageId {
+  // The store keeps receipts as plain text; this id came from the platform.
+  return messageId as MessageId;
+}
+
+/** Returns the outcome of the answered message, provisional until its parts have ended. */
+export function outcomeOf(plan: ReplyPlan): { readonly outcome: Outcome; readonly outcomeReason?: string } {
+  switch (plan.kind) {
+    case 'send':
+      return plan.isCut
+        ? { outcome: 'answered', outcomeReason: 'cut off at its length limit' }
+        : { outcome: 'answered' };
+    case 'silent':
+      return { outcome: 'silent' };
+    case 'suppressed':
+      // A tool has answered.
+      return { outcome: 'answered', outcomeReason: plan.reason };
+    case 'fallback':
+      return { outcome: 'failed', outcomeReason: plan.why };
+    default:
+      return plan satisfies never;
+  }
+}
+
+/** Returns the notice for a run that didn't end naturally; undefined means the general one. */
+export function endNotice(
+  reason: EndReason,
+  failure: ModelFailure | undefined,
+  texts: ChatTexts,
+): string | undefined {
+  switch (reason) {
+    case 'timeout':
+      return texts.runTimeout;
+    case 'loop_guard':
+      return texts.loopGuard;
+    case 'turn_limit':
+      return texts.turnLimit;
+    case 'idle':
+      return texts.modelUnavailable;
+    case 'model_error':
+      return modelNotice(failure, texts);
+    case 'compaction_failed':
+      return failure?.kind === 'budget' ? modelNotice(failure, texts) : texts.compactionFailed;
+    case 'natural':
+    case 'aborted':
+    case 'stopped':
+    case 'parked':
+    case 'failed':
+      return undefined;
+    default:
+      return reason satisfies never;
+  }
+}
+
+function modelNotice(failure: ModelFailure | undefined, texts: ChatTexts): string {
+  if (failure === undefined) return texts.modelUnavailable;
+  const { kind, retry, refusal } = failure;
+  switch (kind) {
+    case 'unauthorised':
+      return refusal === 'credit' || refusal === 'forbidden' ? texts.modelAccount : texts.modelUnauthorised;
+    case 'failed':
+      // The owner is alerted of a wrong address or model.
+      if (refusal === 'address' || refusal === 'no-model') return texts.modelUnavailable;
+      // A stream that broke off may succeed next time; a rejected request won't.
+      return retry?.kind === 'later' ? texts.modelUnavailable : texts.modelFailed;
+    case 'unsendable':
+      return texts.modelUnsendable;
+    case 'oversized':
+      return texts.modelOversized;
+    case 'overflow':
+      return failure.fixedTokens === undefined ? texts.modelOverflow : texts.modelTooSmall;
+    case 'refused':
+      return texts.modelDeclined;
+    case 'budget':
+      return budgetNotice(failure.budget ?? 'gateway', texts);
+    case 'overloaded':
+      return failure.isLongWait ? texts.modelAllowance : texts.modelUnavailable;
+    case 'aborted':
+      return texts.modelUnavailable;
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** Names the spent budget and how to raise it. */
+export function budgetNotice(scope: BudgetScope, texts: ChatTexts): string {
+  return fillText(texts.budgetSpent, { which: texts[budgetNames[scope]], scope });
 }

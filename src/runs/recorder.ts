@@ -5,37 +5,42 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { Log } from '#contracts/log.ts';
-import { type AgentMessage, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
+import { type AgentMessage, finishReasonOf, textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/repair-history.ts';
 import { confirmedSends, type ToolSend } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
+import type { SilenceContext } from '../replies/silence.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
-import { raiseAlert } from '../store/alerts/note-alert.ts';
+import { raiseAlert } from '../store/alerts/alert.ts';
+import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
+import { readAnnounced } from '../store/children/child.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/claim-delivery.ts';
-import type { AssistantImage } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { LaneExit } from '../store/lanes/close-run.ts';
 import { type CommitAnswerInput, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
-import { commitToolTurn, endToolTurn, saveImage } from '../store/lanes/commit-turn.ts';
-import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
+import {
+  type AssistantImage,
+  commitToolTurn,
+  endToolTurn,
+  markUnsendable,
+  saveImage,
+} from '../store/lanes/commit-turn.ts';
+import type { LaneExit } from '../store/lanes/end-run.ts';
 import { type Boundary, needsBoundary, type SteerContext, takeSteers } from '../store/lanes/steer.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
-import type { BudgetRefusal } from '../store/money/budgets.ts';
-import { readIsSeen } from '../store/reads/read-is-seen.ts';
-import type { RunFence } from '../store/rows/run-fence.ts';
+import type { BudgetRefusal } from '../store/money/budget.ts';
+import { readIsSeen } from '../store/reads/own-messages.ts';
+import type { RunFence } from '../store/rows/run.ts';
+import type { StoredResult } from '../store/rows/tool-call.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
-import { answerParts, outcomeOf } from './answer-parts.ts';
 import { type BusyNotice, createBusyNotice } from './busy-notice.ts';
 import type { RunCalls } from './call-ledger.ts';
-import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
+import { type AnswerScene, answerParts, outcomeOf, planAnswer, planEnd } from './plan-answer.ts';
 import { contextFull } from './run-compaction.ts';
-import { silenceContextOf } from './silence-context.ts';
-import { storedResult } from './stored-result.ts';
 import { ToolTurns, type ToolTurnsDeps } from './tool-turns.ts';
 
 export type RecorderDeps = ToolTurnsDeps & {
@@ -369,4 +374,22 @@ export class RunRecorder {
 
 function budgetFailure({ scope }: BudgetRefusal): ModelFailure {
   return { kind: 'budget', budget: scope, detail: `the ${scope} budget has no room for the call` };
+}
+
+/**
+ * Decides which words of silence count in an answer, by what its run has taken. Reads only if the text contains one.
+ */
+async function silenceContextOf(
+  store: Store,
+  { runId }: { readonly runId: string },
+  answer: AgentMessage,
+): Promise<SilenceContext> {
+  if (!/ANNOUNCE_SKIP/i.test(textOf(answer.parts))) return 'chat';
+  return (await store.read(readAnnounced, { runId })) ? 'announce' : 'chat';
+}
+
+/** Converts a result message into its stored form; without a `tool_result` part it counts as failed. */
+function storedResult({ parts }: AgentMessage): StoredResult {
+  const result = parts.find((part) => part.type === 'tool_result');
+  return { callId: result?.data.tool_call_id ?? '', isError: result?.data.is_error ?? true, parts };
 }

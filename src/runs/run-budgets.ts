@@ -1,13 +1,13 @@
-import { rememberSuccess } from '#channel-kit/remember-success.ts';
+import { rememberSuccess } from '#channel-kit/keep-recent.ts';
 import { isUncounted, type UncountedAgents } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { BudgetRules } from '../models/budget-rules.ts';
-import type { IdentityLinks } from '../sessions/identity-links.ts';
+import type { IdentityLinks } from '../sessions/identities.ts';
 import { readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { BudgetLimit } from '../store/money/budgets.ts';
-import { readPayer } from '../store/reads/read-payer.ts';
+import type { BudgetLimit } from '../store/money/budget.ts';
+import { readPayer } from '../store/reads/read-usage.ts';
 
 /** The budgets that runs count against. */
 export interface RunBudgets {

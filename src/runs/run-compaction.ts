@@ -5,13 +5,13 @@ import { autoCompact, type StuckContext } from '../agent/auto-compact.ts';
 import { contextLimits } from '../agent/compaction-cut.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
 import type { Models } from '../models/models.ts';
-import { raiseAlert } from '../store/alerts/note-alert.ts';
-import type { ChildRun } from '../store/children/read-child-run.ts';
+import { raiseAlert } from '../store/alerts/alert.ts';
+import type { ChildRun } from '../store/children/child.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { RunCalls } from './call-ledger.ts';
 import { type CompactorDeps, compactSession } from './compactor.ts';
 import { readRunContext, shownMessages } from './run-history.ts';
-import type { StoreWatch } from './store-watch.ts';
+import type { StoreWatch } from './stop-controller.ts';
 
 export type RunCompactionDeps = Omit<CompactorDeps, 'model' | 'calls' | 'limits'> & {
   readonly models: Models;

@@ -1,9 +1,13 @@
 import type { TranscriptMessage } from '#contracts/message.ts';
+import type { LlmProvider, ModelEvent, ModelRequest, SystemBlock } from '#contracts/model.ts';
+import type { Tool } from '#contracts/tool.ts';
 import { isCounted } from '../agent/call-pairs.ts';
+import { unitsPerToken } from '../agent/context-size.ts';
+import { specsLength } from '../agent/tool-specs.ts';
 import type { Store } from '../store/base/command.ts';
-import { type ChildRun, readChildRun } from '../store/children/read-child-run.ts';
+import { type ChildRun, readChildRun } from '../store/children/child.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { PromptSizes } from '../store/lanes/prompt-sizes.ts';
+import { type PromptSizes, savePromptSizes } from '../store/lanes/commit-summary.ts';
 import { readContext, readForkedHistory } from '../store/reads/read-transcript.ts';
 
 /** Returns a sub-agent's role, fork and deadline; undefined for every other run, without a read. */
@@ -57,4 +61,54 @@ export function timeLeft(
   const untilDeadline = child === undefined ? limitMs : child.deadlineAt - now;
   // An exhausted limit ends the run immediately.
   return Math.max(1, Math.min(limitMs - workedMs, untilDeadline));
+}
+
+type Prompt = {
+  readonly system: readonly SystemBlock[];
+  readonly tools: readonly Tool[];
+  /** The stored sizes. */
+  readonly sizes: PromptSizes;
+};
+
+/**
+ * Asks the model for a run's turns, and records the sizes of instructions and tools as sent, if they have changed. That
+ * a model accepts no tools may become known only from its answer.
+ */
+export function recordingSizes(
+  model: LlmProvider,
+  { store, run, ...prompt }: Prompt & { readonly store: Store; readonly run: ClaimedRun },
+): LlmProvider['stream'] {
+  const { takesTools = true } = model.model();
+  let { sizes } = prompt;
+  const record = (withoutTools: boolean) => {
+    const sent = withoutTools
+      ? sizesOf(
+          prompt.system.filter(({ isAboutTools }) => !isAboutTools),
+          [],
+        )
+      : sizesOf(prompt.system, prompt.tools);
+    if (sent.instructionTokens === sizes.instructionTokens && sent.toolTokens === sizes.toolTokens) return;
+    sizes = sent;
+    const { laneKey, epoch, runId, sessionId } = run;
+    store.writeAlong(savePromptSizes, { laneKey, epoch, runId, sessionId, ...sent });
+  };
+  return async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const isTurn = run.kind === 'turn';
+    const asked = isTurn ? { ...request, conversation: run.sessionId } : request;
+    for await (const event of model.stream(asked, signal)) {
+      if (isTurn && event.type === 'complete') record(event.withoutTools ?? !takesTools);
+      yield event;
+    }
+  };
+}
+
+function sizesOf(system: readonly SystemBlock[], tools: readonly Tool[]): PromptSizes {
+  return {
+    instructionTokens: tokensOf(system.reduce((length, { text }) => length + text.length, 0)),
+    toolTokens: tools.length === 0 ? 0 : tokensOf(specsLength(tools)),
+  };
+}
+
+function tokensOf(length: number): number {
+  return Math.ceil(length / unitsPerToken);
 }

@@ -1,9 +1,8 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { type AgentMessage, textOf, toolCallsOf } from '#contracts/message.ts';
-import { shouldJudgeAgain } from '../replies/preview.ts';
+import { shouldJudgeAgain, visibleWhileStreaming } from '../replies/preview.ts';
 import { readableText } from '../replies/reply-pipeline.ts';
-import { visibleWhileStreaming } from '../replies/stream-guard.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 
 type StreamedRun = Pick<ClaimedRun, 'runId' | 'sessionId' | 'isResumed'>;

@@ -1,16 +1,19 @@
+import { z } from 'zod';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { transcriptId } from '#contracts/ids.ts';
 import { type AgentMessage, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
 import type { Probe } from '#contracts/probe.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
 import { endStateOf, resultMessage } from '../agent/tool-result.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
 import type { Store } from '../store/base/command.ts';
 import { markToolStarted, storeToolResults } from '../store/lanes/commit-turn.ts';
-import type { RunFence } from '../store/rows/run-fence.ts';
+import type { PriorToolResult } from '../store/lanes/recover-run.ts';
+import type { RunFence } from '../store/rows/run.ts';
 import type { LiveView } from './live-view.ts';
 import type { RunActions } from './plan-answer.ts';
-import { parseToolSend } from './tool-send.ts';
 
 export type ToolTurnsDeps = {
   readonly store: Store;
@@ -102,4 +105,38 @@ export class ToolTurns {
     onTool(call, state);
     probe.reach('tool-finished');
   }
+}
+
+/** The `message` tool's report of a send, in its result's metadata under `sent`. */
+const sentSchema = z.object({
+  state: z.enum(['sent', 'unknown', 'failed']),
+  route: z.object({
+    channel: z.string(),
+    account: z.string(),
+    conversation: z.string(),
+    thread: z.string().optional(),
+  }),
+  text: z.string(),
+  media: z.array(z.string()),
+});
+
+/** Parses the `message` tool's report of what it sent; undefined for every other tool. */
+export function parseToolSend(
+  tool: string,
+  metadata: Record<string, unknown> | undefined,
+): ToolSend | undefined {
+  if (tool !== 'message') return undefined;
+  const sent = sentSchema.safeParse(metadata?.sent);
+  if (!sent.success) return undefined;
+  const { route, ...rest } = sent.data;
+  // The tool wrote these ids from a route.
+  return { tool, ...rest, route: route as unknown as ReplyRoute };
+}
+
+/** Reads a tool send made by an earlier holder of the run from its stored result. */
+export function storedToolSend({ tool, parts }: PriorToolResult): ToolSend | undefined {
+  const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
+  if (metadata === undefined) return undefined;
+  // Parley wrote this result, so its metadata is the JSON of an object.
+  return parseToolSend(tool, parseJson(metadata) as Record<string, unknown>);
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readIfPresent, writeOnce } from '../processes/write-once.ts';
+import { readIfPresent, writeOnce } from '../processes/folder-lock.ts';
 
 const tokenBytes = 32;
 

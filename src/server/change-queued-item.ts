@@ -1,11 +1,8 @@
 import { wordsFor } from '../commands/queue.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import type { Actor } from '../store/items/actor.ts';
-import { cancelItem } from '../store/items/cancel-item.ts';
-import { editItem } from '../store/items/edit-item.ts';
-import type { ItemChangeResult } from '../store/items/item-change.ts';
-import { promoteItem } from '../store/items/promote-item.ts';
+import { cancelItem, editItem, promoteItem } from '../store/items/change-item.ts';
+import type { Actor, ItemChangeResult } from '../store/items/item-change.ts';
 import { type FoundItem, findQueuedItem } from '../store/reads/read-waiting-items.ts';
 
 type ItemFound = Extract<FoundItem, { kind: 'found' }>;

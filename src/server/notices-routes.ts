@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { ShownAlert } from '#contracts/owner-alert.ts';
-import type { AnswerResult, ShownQuestion } from '#contracts/owner-question.ts';
+import type { AnswerResult, ShownAlert, ShownQuestion } from '#contracts/owner-alert.ts';
 import { serveCall } from './api-call.ts';
 import { refuse } from './request-auth.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Store } from '../store/base/command.ts';
-import { findSession, readSessionReports } from '../store/reads/read-session-reports.ts';
+import { findSession, readSessionReports } from '../store/reads/read-sessions.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { serveCall } from './api-call.ts';
 import { refuse } from './request-auth.ts';

@@ -7,7 +7,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
-import { newRowId } from '../store/base/row-id.ts';
+import { newRowId } from '../store/base/keys.ts';
 import {
   endSignIns,
   findSignIn,

@@ -1,6 +1,6 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import { findLockout, lockOut } from '../store/sign-ins/lockouts.ts';
+import { findLockout, lockOut } from '../store/sign-ins/sign-ins.ts';
 import type { Lockouts } from './attempt-limiter.ts';
 import type { SignInStore } from './sign-ins.ts';
 import { withinPatience } from './within-patience.ts';

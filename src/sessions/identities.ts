@@ -2,9 +2,10 @@
  * Which accounts belong to one person, from both sources: the owner's configuration and links made in chat. If both
  * name an account, the configuration wins.
  */
-import type { SessionKey } from '#contracts/ids.ts';
+
+import { ParleyError } from '#contracts/errors.ts';
+import type { ChannelId, ConversationId, PeerId, SessionKey } from '#contracts/ids.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
-import type { IdentityLinks } from './identity-links.ts';
 import { formatSessionKey, parseSessionKey } from './session-key.ts';
 
 /** Which accounts belong to one person. */
@@ -56,4 +57,36 @@ function laneOfThread(key: SessionKey, lanes: ReadonlyMap<string, string>): stri
   if (parts?.kind !== 'thread') return undefined;
   const within = parseSessionKey(lanes.get(formatSessionKey(parts.within)) ?? '');
   return within?.kind === 'direct' ? formatSessionKey({ ...parts, within }) : undefined;
+}
+
+/** Maps a person's platform reference (`platformRef`) to the identity that their accounts share. */
+export type IdentityLinks = ReadonlyMap<string, string>;
+
+/**
+ * Reads the configured form `{ alice: ['telegram:1', 'web:owner'] }`. Throws ParleyError `config_invalid` if an account
+ * is claimed by two identities, which would turn two people into one.
+ */
+export function identityLinksFrom(configured: Readonly<Record<string, readonly string[]>>): IdentityLinks {
+  const links = new Map<string, string>();
+  for (const [identity, refs] of Object.entries(configured)) {
+    for (const ref of refs) {
+      const other = links.get(ref);
+      if (other !== undefined && other !== identity) {
+        throw new ParleyError(
+          'config_invalid',
+          `identityLinks: ${ref} is listed under "${other}" and "${identity}"; keep one of them.`,
+        );
+      }
+      links.set(ref, identity);
+    }
+  }
+  return links;
+}
+
+/**
+ * Returns the reference by which the configuration names a person, group or guild of a network, such as `telegram:123`.
+ * It is built from the immutable platform id only. Channel ids contain no `:`, so references never collide.
+ */
+export function platformRef(channel: ChannelId, id: PeerId | ConversationId): string {
+  return `${channel}:${id}`;
 }

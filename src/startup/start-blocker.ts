@@ -7,7 +7,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
-import { inspectStore } from '../store/inspect-store.ts';
+import { inspectStore } from '../store/open-configured.ts';
 
 /** The reason why the gateway can't start yet. */
 export type StartBlocker = {

@@ -9,7 +9,8 @@ import { snapshotSqlite } from '../backup/sqlite-snapshot.ts';
 import type { Config } from '../config/config.ts';
 import type { Store, StoreSetup } from './base/command.ts';
 import { migrations } from './migrate.ts';
-import { openStore } from './open-store.ts';
+import { openStore, type StoreSettings } from './open-store.ts';
+import type { StoreReport } from './store-report.ts';
 
 export type OpenOptions = {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
@@ -76,4 +77,16 @@ async function backUp({ dataDir, databaseUrl }: OpenOptions['config'], next: str
     await draft.discard();
     throw error;
   }
+}
+
+/** Inspects the database read-only, while others may use it. Never throws for its findings. */
+export async function inspectStore(settings: StoreSettings): Promise<StoreReport> {
+  if (settings.kind === 'postgres') {
+    const { inspectPostgres } = await import('./postgres/inspect-postgres.ts');
+    return inspectPostgres(settings.url);
+  }
+  const file = join(settings.dataDir, 'parley.db');
+  if (!existsSync(file)) return { kind: 'absent' };
+  const { inspectSqlite } = await import('./sqlite/inspect-sqlite.ts');
+  return inspectSqlite(file);
 }

@@ -1,18 +1,25 @@
 import { z } from 'zod';
-import { agentTypeOf, spawnableTypes } from '#contracts/agent-type.ts';
 import type { SpawnLimits, SpawnRefusal } from '#contracts/child.ts';
 import { agentId, type SessionKey } from '#contracts/ids.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
-import { defineTool, type ParkRequest, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
+import {
+  agentTypeOf,
+  defineTool,
+  type ParkRequest,
+  spawnableTypes,
+  type Tool,
+  type ToolOutput,
+  type ToolRun,
+} from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
 import type { Models } from '../models/models.ts';
 import { formatSessionKey } from '../sessions/session-key.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import type { LaneSpec } from '../store/base/lane-spec.ts';
-import { childIdOf } from '../store/children/child-rows.ts';
+import type { LaneSpec } from '../store/base/keys.ts';
+import { childIdOf } from '../store/children/child.ts';
 import { spawnChild } from '../store/children/spawn-child.ts';
 import { childRole, spawnableAgents } from './tool-policy.ts';
 

@@ -5,8 +5,8 @@ import { textOf } from '#contracts/message.ts';
 import { defineTool, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
+import { readChildren } from '../store/children/child.ts';
 import { mayDirect, steerChild, stopChild } from '../store/children/operate-child.ts';
-import { readChildren } from '../store/children/read-children.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 
 export type SubagentsToolDeps = { readonly store: Store; start(effects: Effects): void };

@@ -2,9 +2,9 @@
  * Decides which tools a run may use. A sub-agent's role, stored when it was spawned, comes first; its agent's lists
  * only narrow down what remains.
  */
-import type { AgentType } from '#contracts/agent-type.ts';
+
 import type { ChildRole } from '#contracts/child.ts';
-import type { Tool, ToolRun } from '#contracts/tool.ts';
+import type { AgentType, Tool, ToolRun } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
 import { suggestName } from '../config/suggestion.ts';
 

@@ -9,7 +9,7 @@ import { defineTool, type Tool, type ToolContext, type ToolOutput, type ToolRun 
 import type { ToolSendEnd, ToolSender } from '../outbox/tool-sender.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
-import type { PostInput } from '../store/delivery/post-part.ts';
+import type { PostInput } from '../store/delivery/tool-send.ts';
 import { type MessageAction, messageInput, withoutEmpty } from './message-input.ts';
 import { copyOutgoing, type OutgoingFilesDeps } from './outgoing-files.ts';
 

@@ -9,9 +9,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
-import { hasRoom } from '../inbound/free-space.ts';
-import { newOutgoingName } from '../inbound/media-names.ts';
-import { sniffType } from '../inbound/sniff-type.ts';
+import { hasRoom, newOutgoingName, sniffType } from '../inbound/media.ts';
 
 export type OutgoingFilesDeps = {
   readonly mediaDir: string;

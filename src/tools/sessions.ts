@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type TranscriptMessage, textOf } from '#contracts/message.ts';
 import { defineTool, maxResultBytes, type Tool, type ToolRun } from '#contracts/tool.ts';
 import type { Store } from '../store/base/command.ts';
-import { type MessageIds, readMessageIds } from '../store/reads/read-message-ids.ts';
+import { type MessageIds, readMessageIds } from '../store/reads/own-messages.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 

@@ -3,8 +3,8 @@ import { link, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { createBootstrapFiles } from '../../src/agent/bootstrap-files.ts';
+import type { DiskCalls } from '../../src/contracts/workspace-reader.ts';
 import { aFolder } from '../support/own-folder.ts';
 
 describe('bootstrap files', () => {

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readSummary, summaryParts } from '../../src/agent/compaction-text.ts';
-import { changeFacts, type FactChanges, parseSummary } from '../../src/agent/durable-facts.ts';
+import {
+  changeFacts,
+  type FactChanges,
+  parseSummary,
+  readSummary,
+  summaryParts,
+} from '../../src/agent/compaction-text.ts';
 import { transcriptId } from '../../src/contracts/ids.ts';
 import { holds } from '../support/holds.ts';
 

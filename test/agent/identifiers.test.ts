@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { slicesOf } from '../../src/agent/compaction-text.ts';
-import { identifiersIn, lostIdentifiers } from '../../src/agent/identifiers.ts';
+import { identifiersIn, lostIdentifiers, slicesOf } from '../../src/agent/compaction-text.ts';
 import type { AgentMessage } from '../../src/contracts/message.ts';
 import { countTurns } from '../support/loop-turns.ts';
 import { userSays } from './support/builders.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pruneResults } from '../../src/agent/prune-results.ts';
+import { pruneResults } from '../../src/agent/fit-context.ts';
 import { transcriptId } from '../../src/contracts/ids.ts';
 import type { AgentMessage } from '../../src/contracts/message.ts';
 

@@ -142,7 +142,7 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
       /second\.ts:8 inserts rows of runs; only/,
       /second\.ts:9 inserts rows of toolCalls; only/,
       /second\.ts:10 deletes rows of outbox; only/,
-      /second\.ts:11 deletes rows of lanes; only .*lane-row/,
+      /second\.ts:11 deletes rows of lanes; only .*rows\/lane/,
       /second\.ts:12 changes rows of a table that it doesn't name/,
       /second\.ts:13 doesn't show which columns of inbox/,
       /second\.ts:14 inserts rows of budgets; only/,

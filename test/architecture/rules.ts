@@ -89,48 +89,48 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   accounts: { columns: ['epoch', 'holder', 'leaseUntil'], writer: 'src/store/processes/accounts.ts' },
   conversations: {
     columns: ['deliveryEpoch', 'deliveryHolder', 'deliveryClaim', 'deliveryUntil'],
-    writer: 'src/store/delivery/delivery-leases.ts',
-    maker: 'src/store/delivery/insert-part.ts',
+    writer: 'src/store/delivery/claim-delivery.ts',
+    maker: 'src/store/delivery/part.ts',
   },
   ledger: {
     columns: ['outcome', 'reason', 'inboxId', 'laneKey'],
-    writer: 'src/store/rows/item-states.ts',
+    writer: 'src/store/rows/item.ts',
     maker: 'src/store/intake/accept-batch.ts',
   },
-  sessions: { columns: ['endedAt'], writer: 'src/store/rows/lane-row.ts' },
+  sessions: { columns: ['endedAt'], writer: 'src/store/rows/lane.ts' },
   ownerNotices: {
     columns: ['isPending', 'toldAt', 'partKey', 'dismissedAt', 'endedAt'],
-    writer: 'src/store/alerts/note-alert.ts',
+    writer: 'src/store/alerts/alert.ts',
   },
-  inbox: { columns: ['state', 'outcome', 'outcomeReason'], writer: 'src/store/rows/item-states.ts' },
+  inbox: { columns: ['state', 'outcome', 'outcomeReason'], writer: 'src/store/rows/item.ts' },
   lanes: {
     columns: ['epoch', 'runId', 'holder', 'leaseUntil'],
-    writer: 'src/store/rows/lane-leases.ts',
-    maker: 'src/store/rows/lane-row.ts',
+    writer: 'src/store/rows/lane.ts',
+    maker: 'src/store/rows/lane.ts',
   },
   runs: {
     columns: ['state', 'epoch', 'parkedAt', 'cancelReason', 'endReason', 'endedAt'],
-    writer: 'src/store/rows/run-states.ts',
+    writer: 'src/store/rows/run.ts',
   },
-  children: { columns: ['state', 'status', 'told', 'endedAt'], writer: 'src/store/children/child-rows.ts' },
+  children: { columns: ['state', 'status', 'told', 'endedAt'], writer: 'src/store/children/child.ts' },
   outbox: {
     columns: ['state', 'attempts', 'sendingAt', 'endedAt', 'problem', 'receipts'],
-    writer: 'src/store/delivery/part-states.ts',
+    writer: 'src/store/delivery/part.ts',
   },
   approvals: {
     columns: ['state', 'decidedBy'],
-    writer: 'src/store/approvals/approval-states.ts',
+    writer: 'src/store/approvals/approval.ts',
   },
-  toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
-  modelCalls: { columns: ['state', 'cost', 'reserved'], writer: 'src/store/money/model-calls.ts' },
-  sessionUsage: { columns: ['calls', 'cost'], writer: 'src/store/money/model-calls.ts' },
-  budgets: { columns: ['spent', 'reserved', 'raisedTo'], writer: 'src/store/money/budgets.ts' },
+  toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/tool-call.ts' },
+  modelCalls: { columns: ['state', 'cost', 'reserved'], writer: 'src/store/money/model-call.ts' },
+  sessionUsage: { columns: ['calls', 'cost'], writer: 'src/store/money/model-call.ts' },
+  budgets: { columns: ['spent', 'reserved', 'raisedTo'], writer: 'src/store/money/budget.ts' },
 };
 
 /** Files that write to whichever table the caller names, or copy a complete database. */
 const anyTable = [
-  'src/store/base/insert-row.ts',
-  'src/store/base/row-by-key.ts',
+  'src/store/base/row-access.ts',
+  'src/store/base/row-access.ts',
   'src/store/postgres/import-sqlite.ts',
 ];
 
@@ -348,9 +348,7 @@ const blockingCalls: Readonly<Record<string, string>> = {
   'src/agent/bootstrap-files.ts': 'only on disks of this machine',
   'src/outbox/send-journal.ts': 'the data folder',
   'src/processes/process-files.ts': 'the data folder',
-  'src/redis/private-server.ts': 'the data folder',
-  'src/redis/socket-path.ts': 'the data folder, or the folder for temporary files',
-  'src/store/inspect-store.ts': 'the data folder',
+  'src/redis/private-server.ts': 'the data folder, or the folder for temporary files',
   'src/store/open-configured.ts': 'the data folder',
   'src/store/readable-store.ts': 'the data folder',
   'src/channel-kit/own-commands.ts': 'the root folder',

@@ -22,10 +22,9 @@ import {
   readManifest,
   writeManifest,
 } from '../../src/backup/manifest.ts';
-import { finishRestore, restoreBackup } from '../../src/backup/restore.ts';
-import { verifyBackup } from '../../src/backup/verify-backup.ts';
+import { finishRestore, restoreBackup, verifyBackup } from '../../src/backup/restore.ts';
 import { lockDataFolder } from '../../src/processes/folder-lock.ts';
-import { endPartsAfterRestore } from '../../src/store/delivery/end-parts-after-restore.ts';
+import { endPartsAfterRestore } from '../../src/store/delivery/restore.ts';
 import { isLong } from '../support/long-run.ts';
 import { openStore } from '../support/open-store.ts';
 import {

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeBackup } from '../../src/backup/make-backup.ts';
 import { restoreBackup } from '../../src/backup/restore.ts';
-import { endPartsAfterRestore } from '../../src/store/delivery/end-parts-after-restore.ts';
+import { endPartsAfterRestore } from '../../src/store/delivery/restore.ts';
 import { importSqlite } from '../../src/store/postgres/import-sqlite.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { accountId, channelId, conversationId } from '#contracts/ids.ts';
 import { createAlertReporter } from '../../src/channel-host/alert-reporter.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
-import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
+import { conversationKeyOf } from '../../src/store/base/keys.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';

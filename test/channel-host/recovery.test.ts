@@ -11,8 +11,8 @@ import type {
 import { type ErrorCode, ParleyError } from '#contracts/errors.ts';
 import { accountId, channelId, eventKey } from '#contracts/ids.ts';
 import { createChannelHost } from '../../src/channel-host/channel-host.ts';
+import { createRetries } from '../../src/channel-host/channel-registry.ts';
 import type { ChannelState } from '../../src/channel-host/channel-state.ts';
-import { createRetries } from '../../src/channel-host/retries.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
 import { channelStatus } from '../../src/server/channel-status.ts';
 import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';

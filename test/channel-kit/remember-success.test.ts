@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { rememberSuccess } from '../../src/channel-kit/remember-success.ts';
+import { rememberSuccess } from '../../src/channel-kit/keep-recent.ts';
 
 it('makes a call until it succeeds, once for all concurrent callers, and never again', async () => {
   let calls = 0;

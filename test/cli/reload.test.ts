@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { agentId } from '#contracts/ids.ts';
 import { createReloader, notifyOthers } from '../../src/cli/reload.ts';
 import { reloadSignal, signalsOf } from '../../src/cli/signals.ts';
@@ -7,6 +6,7 @@ import type { Config } from '../../src/config/config.ts';
 import { compareSettings } from '../../src/config/live-settings.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
+import type { DiskCalls } from '../../src/contracts/workspace-reader.ts';
 import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { settingsApplier } from '../../src/roles/apply-settings.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findChild } from '../../src/store/children/read-children.ts';
+import { findChild } from '../../src/store/children/child.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';

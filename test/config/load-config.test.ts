@@ -2,12 +2,12 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { DiskCalls } from '#contracts/disk-calls.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { bytesOf } from '../../src/config/megabytes.ts';
+import { bytesOf } from '../../src/config/units.ts';
 import { findLinkedWorkspaceProblems, workspacesOutside } from '../../src/config/workspace-rules.ts';
+import type { DiskCalls } from '../../src/contracts/workspace-reader.ts';
 import { aFolder } from '../support/own-folder.ts';
 
 const telegramToken = '123456789:AAF0123456789abcdefghijklmnopqrs-_x';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, test } from 'vitest';
 import { z } from 'zod';
-import { raiseAlert } from '../../src/store/alerts/note-alert.ts';
+import { raiseAlert } from '../../src/store/alerts/alert.ts';
 import { openWebSocket } from '../channels/frame-transports.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aBot } from '../store/access-builders.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { askServer, sendInline } from '../../src/redis/inline-client.ts';
+import { askServer, sendInline } from '../../src/redis/server-process.ts';
 import { until } from './until.ts';
 
 /** The socket of the private Redis of a data folder. */

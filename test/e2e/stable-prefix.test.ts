@@ -6,7 +6,7 @@ import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, test } from 'vitest';
-import { mediaFolder, newMediaName } from '../../src/inbound/media-names.ts';
+import { mediaFolder, newMediaName } from '../../src/inbound/media.ts';
 import { blocksOf, isTimeNote, type WireBody } from '../platforms/anthropic/wire.ts';
 import { isLong } from '../support/long-run.ts';
 import { readStore, untilAtRest } from './conservation.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sanitizeOutbound } from '../../src/replies/sanitize.ts';
+import { sanitizeOutbound } from '../../src/replies/scaffolding.ts';
 import { isLong } from '../support/long-run.ts';
 import { growthOf } from './measure.ts';
 import { outsideParsers } from './outside-parsers.ts';

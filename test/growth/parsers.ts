@@ -2,8 +2,8 @@ import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { toMarkdown } from '../../channels/discord/markup.ts';
 import { toStyledText } from '../../channels/signal/styled-text.ts';
 import { entitiesOf } from '../../channels/telegram/outbound-entities.ts';
+import { onOneLine } from '../../plugins/files/file-problem.ts';
 import { compileGlob, compileSearch } from '../../plugins/files/search-pattern.ts';
-import { onOneLine } from '../../plugins/files/text-content.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
 import { cleanText, fitBytes, fitChars } from '../../src/channel-kit/clean-text.ts';
 import { printable, rowsOf } from '../../src/cli/printable.ts';
@@ -17,15 +17,17 @@ import { ToolCallReader } from '../../src/models/openai/openai-tool-calls.ts';
 import { TextReader } from '../../src/models/written/text-reader.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
 import { judgeRepeat } from '../../src/replies/dedupe.ts';
-import { isHonestLink } from '../../src/replies/link-safety.ts';
-import { isQuickToParse } from '../../src/replies/markdown.ts';
-import { createPreviewText } from '../../src/replies/preview.ts';
-import { sanitizeOutbound, sanitizeStreaming } from '../../src/replies/sanitize.ts';
+import { isHonestLink, isQuickToParse } from '../../src/replies/markdown.ts';
+import { createPreviewText, visibleWhileStreaming } from '../../src/replies/preview.ts';
+import { sanitizeOutbound, sanitizeStreaming } from '../../src/replies/scaffolding.ts';
 import { judgeSilence } from '../../src/replies/silence.ts';
-import { visibleWhileStreaming } from '../../src/replies/stream-guard.ts';
 import { renderInbound } from '../../src/replies/untrusted.ts';
-import { cleanLabel, cleanUntrusted } from '../../src/texts/clean-untrusted.ts';
-import { stripControls, stripControlsStreaming } from '../../src/texts/control-characters.ts';
+import {
+  cleanLabel,
+  cleanUntrusted,
+  stripControls,
+  stripControlsStreaming,
+} from '../../src/texts/untrusted-text.ts';
 import { shaping } from '../support/free-loop.ts';
 
 export type Parser = {

@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
-import { type AccessPolicy, accessPolicyFrom } from '../../src/inbound/access-policy.ts';
 import {
   type AccessDecision,
+  type AccessPolicy,
   type AccessRequest,
+  accessPolicyFrom,
   authorise,
   authorityOf,
 } from '../../src/inbound/authorise.ts';

@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import type { AgentId } from '../../src/contracts/ids.ts';
 import { createBudgetRules } from '../../src/models/budget-rules.ts';
-import { parkForBudget } from '../../src/store/lanes/park-for-budget.ts';
+import { parkForBudget } from '../../src/store/lanes/park-run.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
-import { callIdOf } from '../../src/store/money/model-calls.ts';
-import { reserveCall } from '../../src/store/money/reserve-call.ts';
+import { callIdOf, reserveCall } from '../../src/store/money/model-call.ts';
 import { counted, rate } from '../store/call-builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture, refOf } from './support/intake-fixture.ts';

@@ -4,7 +4,7 @@
  */
 import { beforeEach, expect, it } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
-import { readOpenApprovals } from '../../src/store/approvals/approval-states.ts';
+import { readOpenApprovals } from '../../src/store/approvals/approval.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptInput } from '../../src/store/intake/proposal.ts';

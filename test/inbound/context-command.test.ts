@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { savePromptSizes } from '../../src/store/lanes/commit-summary.ts';
 import { commitToolTurn, markToolStarted, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
-import { parkForBudget } from '../../src/store/lanes/park-for-budget.ts';
-import { savePromptSizes } from '../../src/store/lanes/prompt-sizes.ts';
+import { parkForBudget } from '../../src/store/lanes/park-run.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 

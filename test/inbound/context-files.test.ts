@@ -7,7 +7,7 @@ import { messageId } from '#contracts/ids.ts';
 import { type MessagePart, textOf } from '../../src/contracts/message.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
-import { readPendingFetch, storeFetched } from '../../src/store/intake/fetching.ts';
+import { readPendingFetch, storeFetched } from '../../src/store/intake/media.ts';
 import { readLeftFiles } from '../../src/store/rows/left-files.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBoundedMap } from '../../src/inbound/bounded-map.ts';
-import { createRateLimit } from '../../src/inbound/rate-limit.ts';
+import { createBoundedMap, createRateLimit } from '../../src/inbound/rate-limit.ts';
 import { holds } from '../support/holds.ts';
 
 describe('the rate limit', () => {

@@ -7,7 +7,7 @@ import { messageId } from '#contracts/ids.ts';
 import { type MessagePart, textOf } from '../../src/contracts/message.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
-import { readPendingFetch, storeFetched } from '../../src/store/intake/fetching.ts';
+import { readPendingFetch, storeFetched } from '../../src/store/intake/media.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { framing } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
+import { withSaneTimes } from '../../src/inbound/intake.ts';
 import { createRateLimit } from '../../src/inbound/rate-limit.ts';
-import { withSaneTimes } from '../../src/inbound/times.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { openOwnStore } from '../support/own-store.ts';

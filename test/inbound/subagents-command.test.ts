@@ -1,7 +1,7 @@
 /** `/subagents` from the platform's event to the store: who sees what, and who may direct whom. */
 import { expect, it } from 'vitest';
 import type { StoreQuery } from '../../src/store/base/command.ts';
-import { readConversationChildren } from '../../src/store/reads/read-conversation-children.ts';
+import { readConversationChildren } from '../../src/store/reads/read-activity.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';

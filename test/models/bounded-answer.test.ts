@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/config/secret.ts';
 import { withBoundedAnswers } from '../../src/models/bounded-answer.ts';
-import { createProvider } from '../../src/models/create-provider.ts';
+import { createProvider } from '../../src/models/models.ts';
 import { withRetry } from '../../src/models/retry.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';

@@ -13,7 +13,7 @@ import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { type CallObserver, observed } from '../../src/models/observers/call-observer.ts';
 import { openObservers } from '../../src/models/observers/open-observers.ts';
 import { runSpanId, traceIdOf } from '../../src/models/observers/spans.ts';
-import { traceRun } from '../../src/runs/trace-run.ts';
+import { traceRun } from '../../src/runs/execute-run.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { aPng } from '../support/one-pixel.ts';
 import { aFolder } from '../support/own-folder.ts';

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Usage } from '#contracts/model.ts';
-import { costOf, noUsage } from '../../src/models/cost.ts';
 import { countedUsage } from '../../src/models/openai/openai-usage.ts';
-import { lookUpPrices } from '../../src/models/prices.ts';
+import { costOf, lookUpPrices, noUsage } from '../../src/models/prices.ts';
 import { holds } from '../support/holds.ts';
 
 const million = 1_000_000;

@@ -7,7 +7,7 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { createDeliverer, type Deliverer } from '../../src/outbox/deliverer.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
+import { conversationKeyOf } from '../../src/store/base/keys.ts';
 import {
   claimDelivery,
   type DeliveryPolicy,

@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
-import { redisKeys } from '../../src/redis/keys.ts';
+import { redisKeys } from '../../src/redis/connection.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { createRandom } from '../e2e/random.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import { startSweeper } from '../../src/queue/sweeper.ts';
-import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
+import { conversationKeyOf } from '../../src/store/base/keys.ts';
 import { aLane, aMessage, aRoute, aWorker } from '../store/builders.ts';
 import { readOutcomes } from '../store/lanes/outcomes.ts';
 import { aStore } from '../support/own-store.ts';

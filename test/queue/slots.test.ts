@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createSlots } from '../../src/queue/slots.ts';
+import { createSlots } from '../../src/queue/lane-workers.ts';
 
 it('never has more busy lanes than slots, and serves waiting ones in order of arrival', async () => {
   await fc.assert(

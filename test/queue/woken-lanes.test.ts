@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
-import { redisKeys } from '../../src/redis/keys.ts';
+import { redisKeys } from '../../src/redis/connection.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
 import { aCommand, aLane, aMessage, defaults, newCommand, unique } from '../store/builders.ts';

@@ -18,9 +18,8 @@ import type { Log } from '#contracts/log.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { tryLockFile } from '../../src/processes/file-lock.ts';
 import { openRedis, type RedisConnections } from '../../src/redis/connection.ts';
-import { askServer, sendInline } from '../../src/redis/inline-client.ts';
-import { type PrivateServer, startPrivateServer } from '../../src/redis/private-server.ts';
-import { chooseSocketPath } from '../../src/redis/socket-path.ts';
+import { chooseSocketPath, type PrivateServer, startPrivateServer } from '../../src/redis/private-server.ts';
+import { askServer, sendInline } from '../../src/redis/server-process.ts';
 import { patienceMs } from '../support/patience.ts';
 
 type Entry = { readonly level: string; readonly event: string; readonly fields: object };

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { SilenceContext } from '../../src/replies/silence-grammar.ts';
+import type { SilenceContext } from '../../src/replies/silence.ts';
 import { budget, holds } from '../support/holds.ts';
 
 /** Runs a property for about a second, or for its full count with PARLEY_LONG=1. */

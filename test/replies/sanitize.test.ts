@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { sanitizeOutbound, sanitizeStreaming } from '../../src/replies/sanitize.ts';
-import { stripControls } from '../../src/texts/control-characters.ts';
+import { sanitizeOutbound, sanitizeStreaming } from '../../src/replies/scaffolding.ts';
+import { stripControls } from '../../src/texts/untrusted-text.ts';
 
 const clean = (text: string) => sanitizeOutbound(text).text;
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sanitizeOutbound } from '../../src/replies/sanitize.ts';
-import { judgeSilence } from '../../src/replies/silence.ts';
-import type { SilenceContext } from '../../src/replies/silence-grammar.ts';
-import { visibleWhileStreaming } from '../../src/replies/stream-guard.ts';
+import { visibleWhileStreaming } from '../../src/replies/preview.ts';
+import { sanitizeOutbound } from '../../src/replies/scaffolding.ts';
+import { judgeSilence, type SilenceContext } from '../../src/replies/silence.ts';
 import { check, contexts, cutAt, tokenTexts } from './reply-generators.ts';
 
 /** Returns everything that was ever visible while `deltas` came in. */

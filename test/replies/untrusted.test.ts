@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type InboundText, renderInbound } from '../../src/replies/untrusted.ts';
-import { cleanLabel, cleanUntrusted } from '../../src/texts/clean-untrusted.ts';
-import { newDelimiter, wrapUntrusted } from '../../src/texts/wrap-untrusted.ts';
+import { cleanLabel, cleanUntrusted, newDelimiter, wrapUntrusted } from '../../src/texts/untrusted-text.ts';
 import { check } from './reply-generators.ts';
 
 const boundary = newDelimiter();

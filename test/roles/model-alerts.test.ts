@@ -8,9 +8,9 @@ import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
-import { noUsage } from '../../src/models/cost.ts';
 import { faultIn } from '../../src/models/model-fault.ts';
 import { createModels } from '../../src/models/models.ts';
+import { noUsage } from '../../src/models/prices.ts';
 import { ServerRefusal } from '../../src/models/server-refusal.ts';
 import { alertEndText, alertText } from '../../src/replies/owner-texts.ts';
 import {
@@ -19,8 +19,8 @@ import {
   createToolAlerts,
   createWindowAlerts,
   type KeyAlertsDeps,
+  staleAlerts,
 } from '../../src/roles/model-alerts.ts';
-import { staleAlerts } from '../../src/roles/stale-alerts.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { until } from '../e2e/until.ts';

@@ -5,7 +5,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { SendResult } from '#contracts/outbound.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { recordPreview } from '../../src/store/delivery/record-preview.ts';
+import { recordPreview } from '../../src/store/delivery/preview.ts';
 import { handOver } from '../../src/store/lanes/leases.ts';
 import { readPreview } from '../../src/store/lanes/recover-run.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';

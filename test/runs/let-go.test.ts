@@ -6,7 +6,7 @@ import type { LaneDriver } from '../../src/queue/lane-workers.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import type { RunExit } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
+import { conversationKeyOf } from '../../src/store/base/keys.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { handOver, releaseFailedRun, renewLeases } from '../../src/store/lanes/leases.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';

@@ -6,7 +6,7 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import { partKey } from '../../src/contracts/ids.ts';
 import type { Outbound, SendResult } from '../../src/contracts/outbound.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
-import { recordPreview } from '../../src/store/delivery/record-preview.ts';
+import { recordPreview } from '../../src/store/delivery/preview.ts';
 import { handOver } from '../../src/store/lanes/leases.ts';
 import { completes, scriptedModel } from '../agent/support/scripted-model.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';

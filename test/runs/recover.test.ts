@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FinishReason, MessagePart } from '../../src/contracts/message.ts';
-import { storeToolParts } from '../../src/store/delivery/post-part.ts';
+import { storeToolParts } from '../../src/store/delivery/tool-send.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
 import { aTool } from '../agent/support/builders.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
-import type { NewItem } from '../../src/store/items/new-item.ts';
+import type { NewItem } from '../../src/store/items/enqueue-item.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aConversation } from '../store/a-conversation.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountId, agentId, channelId, conversationId, peerId } from '#contracts/ids.ts';
 import type { Binding } from '../../src/config/config.ts';
-import { agentFor, type RoutingInput } from '../../src/sessions/routing.ts';
+import { agentFor, type RoutingInput } from '../../src/sessions/session-key-of.ts';
 import { holds } from '../support/holds.ts';
 
 const channel = channelId('net');

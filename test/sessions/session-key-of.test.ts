@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountId, agentId, channelId, conversationId, peerId, threadId } from '#contracts/ids.ts';
-import { identityLinksFrom } from '../../src/sessions/identity-links.ts';
+import { identityLinksFrom } from '../../src/sessions/identities.ts';
 import {
   type SessionAddress,
   type SessionKeySettings,

@@ -1,5 +1,5 @@
 import type { Store } from '../../src/store/base/command.ts';
-import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
+import type { LaneSpec } from '../../src/store/base/keys.ts';
 import {
   claimDelivery,
   type Delivery,

@@ -1,18 +1,18 @@
 import { hashPairingCode, newApprovalId } from '../../src/commands/one-time-code.ts';
 import type { AccountId, ChannelId, ConversationId } from '../../src/contracts/ids.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
+import { approveOnConsole } from '../../src/store/access/operate-access.ts';
 import {
   type Approval,
   type ApprovalResult,
   approvePairing,
-} from '../../src/store/access/approve-pairing.ts';
-import type { Decider } from '../../src/store/access/decider.ts';
-import { approveOnConsole } from '../../src/store/access/operate-access.ts';
-import { type PairingResult, requestPairing } from '../../src/store/access/request-pairing.ts';
-import type { SenderRole } from '../../src/store/access/sender-roles.ts';
+  type PairingResult,
+  requestPairing,
+} from '../../src/store/access/pairing.ts';
+import type { Decider, SenderRole } from '../../src/store/access/sender-roles.ts';
 import type { StepTx, Store, StoreQuery } from '../../src/store/base/command.ts';
-import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { noEffects } from '../../src/store/base/effects.ts';
+import { conversationKeyOf } from '../../src/store/base/keys.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';

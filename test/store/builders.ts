@@ -3,13 +3,11 @@ import type { TurnModels } from '../../src/contracts/model.ts';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
 import { type ReplyRoute, routeOf } from '../../src/contracts/route.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
-import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
+import { conversationKeyOf, type LaneSpec } from '../../src/store/base/keys.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
 import type { StopInput } from '../../src/store/intake/stop.ts';
-import type { InnerItem } from '../../src/store/items/enqueue-item.ts';
-import type { NewItem } from '../../src/store/items/new-item.ts';
+import type { InnerItem, NewItem } from '../../src/store/items/enqueue-item.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../../src/store/lanes/claim-lane.ts';
 import {
   type AnswerResult,

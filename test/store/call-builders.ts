@@ -1,7 +1,7 @@
 import type { CallRate } from '../../src/contracts/call-ledger.ts';
 import type { CacheMiss } from '../../src/contracts/model.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { callIdOf, type ModelCallEnd } from '../../src/store/money/model-calls.ts';
+import { callIdOf, type ModelCallEnd } from '../../src/store/money/model-call.ts';
 
 /** A model whose calls cost at most 2 micro-dollars per token of the prompt and 10 per token of the answer. */
 export const rate: CallRate = {

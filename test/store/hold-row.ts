@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from 'vitest';
-import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
+import type { LaneSpec } from '../../src/store/base/keys.ts';
 import { unique } from './builders.ts';
 import type { Beside } from './each-database.ts';
 

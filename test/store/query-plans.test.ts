@@ -1,10 +1,8 @@
 import { afterAll, expect, it } from 'vitest';
 import { readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
 import { readUndelivered } from '../../src/store/delivery/operator-actions.ts';
-import { storeFetched } from '../../src/store/intake/fetching.ts';
-import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
-import { editItem } from '../../src/store/items/edit-item.ts';
-import { promoteItem } from '../../src/store/items/promote-item.ts';
+import { storeFetched } from '../../src/store/intake/media.ts';
+import { cancelItem, cancelItems, editItem, promoteItem } from '../../src/store/items/change-item.ts';
 import { readUnnotified } from '../../src/store/items/waiting-notices.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
@@ -13,12 +11,10 @@ import { needsBoundary } from '../../src/store/lanes/steer.ts';
 import { closeBundles, readSweep } from '../../src/store/lanes/sweep.ts';
 import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
-import { readIsSeen } from '../../src/store/reads/read-is-seen.ts';
+import { readIsSeen, readMessageIds } from '../../src/store/reads/own-messages.ts';
 import { readLiveLanes } from '../../src/store/reads/read-live-lanes.ts';
-import { readMessageIds } from '../../src/store/reads/read-message-ids.ts';
 import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
-import { findSession } from '../../src/store/reads/read-session-reports.ts';
-import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
+import { findSession, readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readUsage } from '../../src/store/reads/read-usage.ts';
 import {

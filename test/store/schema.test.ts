@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { inspectStore } from '../../src/store/inspect-store.ts';
 import { differencesOf, migrationNames, migrations } from '../../src/store/migrate.ts';
 import {
   type AskCatalogue,
@@ -9,6 +8,7 @@ import {
   fingerprintOf,
   readCatalogue,
 } from '../../src/store/migrations/catalogue.ts';
+import { inspectStore } from '../../src/store/open-configured.ts';
 import type { StoreSettings } from '../../src/store/open-store.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';

@@ -3,8 +3,7 @@ import { Kysely, SqliteDialect } from 'kysely';
 import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { cacheStatements } from '../../src/store/sqlite/cached-database.ts';
-import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
+import { cacheStatements, directDatabase } from '../../src/store/sqlite/direct-database.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 
 type Connection = InstanceType<typeof BetterSqlite3>;

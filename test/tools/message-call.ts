@@ -1,7 +1,7 @@
 import { agentId, runId, type SessionKey, sessionId } from '#contracts/ids.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import type { ToolSendEnd } from '../../src/outbox/tool-sender.ts';
-import type { PostInput } from '../../src/store/delivery/post-part.ts';
+import type { PostInput } from '../../src/store/delivery/tool-send.ts';
 import { createMessageTool, type MessageToolDeps } from '../../src/tools/message.ts';
 import { aRoute } from '../replies/reply-builders.ts';
 import { shaping } from '../support/free-loop.ts';

@@ -2,7 +2,7 @@ import { link, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/prom
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withoutSentMedia } from '../../src/replies/dedupe.ts';
-import { parseToolSend } from '../../src/runs/tool-send.ts';
+import { parseToolSend } from '../../src/runs/tool-turns.ts';
 import { exampleCapabilities } from '../channels/example/capabilities.ts';
 import { type AWorkspace, aWorkspace } from '../plugins/files/a-workspace.ts';
 import { aRoute } from '../replies/reply-builders.ts';

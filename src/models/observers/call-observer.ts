@@ -9,7 +9,7 @@ import type {
   ModelRequest,
   Usage,
 } from '#contracts/model.ts';
-import { failureOfError } from '../model-failure.ts';
+import { failureOfError } from '../api-fault.ts';
 
 /** Observes each attempt at a model call. It defers its work: the call never waits for it. */
 export interface CallObserver {

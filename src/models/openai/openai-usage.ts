@@ -1,6 +1,5 @@
 import type { ModelPrices, Usage } from '#contracts/model.ts';
-import { costOf, isTokenCount } from '../cost.ts';
-import { isPriced } from '../prices.ts';
+import { costOf, isPriced, isTokenCount } from '../prices.ts';
 
 /** Token counts as servers send them; each may be absent or nonsense. */
 export type WireUsage = {

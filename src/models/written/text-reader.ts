@@ -1,10 +1,8 @@
 /** Separates what a model wrote into text, reasoning and tool calls, while it arrives. See grammars.ts. */
 import type { ToolSpec } from '#contracts/model.ts';
 import { isMentioned, mentionLength } from '../../texts/mentioned-mark.ts';
-import { BareCall } from './bare-call.ts';
 import { CodeTracker } from './code-tracker.ts';
 import * as grammar from './grammars.ts';
-import { certainLength, closing, matchStart, maxHeld } from './match-mark.ts';
 import type { WrittenCall } from './python-calls.ts';
 import { nameIn, readCalls } from './written-calls.ts';
 
@@ -394,4 +392,81 @@ export class TextReader {
     const after = this.#buffer.slice(length, length + mentionLength);
     return isMentioned({ before: this.#code.line, after }, isFinal);
   }
+}
+
+/**
+ * Calls without any mark, as Llama and Phi write them: the whole answer is a call of a tool that was offered, as JSON or
+ * in Python's form. Held back to its end, since the same beginning may be an answer in JSON.
+ */
+const mayBeJson =
+  /^(?:functools\s*)?(?:\[\s*)?(?:\{\s*(?:"(?:[a-z_]{0,10}|(?:name|type|function|tool_name|tool|id)"[\s\S]*))?)?$/;
+/** Longer answers aren't calls, UTF-16 units. */
+const maxLength = 400_000;
+
+class BareCall {
+  readonly #tools: readonly ToolSpec[];
+  isOpen = false;
+
+  constructor(tools: readonly ToolSpec[]) {
+    this.#tools = tools;
+  }
+
+  /** Says whether the answer may be a call. Decided once: by its first signs, or when it is too long. */
+  mayBegin(written: string, isStart: boolean): boolean {
+    if (this.#tools.length === 0 || (!isStart && !this.isOpen)) return false;
+    if (this.isOpen) this.isOpen = written.length <= maxLength;
+    else {
+      const begun = written.trimStart();
+      const isUndecided = begun.length < 60;
+      const mayBe =
+        begun !== '' && (mayBeJson.test(begun) || 'functools['.startsWith(begun) || this.#isPython(begun));
+      // From here on more text can't change the decision.
+      this.isOpen = mayBe && (!isUndecided || /"[a-z_]+"|\(/.test(begun));
+      return mayBe;
+    }
+    return this.isOpen;
+  }
+
+  #isPython(begun: string): boolean {
+    const [, name = '', paren] = /^\[\s*([A-Za-z_][\w.-]*)?(\()?/.exec(begun) ?? [];
+    if (!begun.startsWith('[') || name === '') return false;
+    if (paren !== undefined) return this.#tools.some((tool) => tool.name === name);
+    return /^\[\s*[A-Za-z_][\w.-]*$/.test(begun) && this.#tools.some((tool) => tool.name.startsWith(name));
+  }
+
+  /** Returns the calls that the whole answer is; undefined if it is anything else. */
+  read(written: string): readonly WrittenCall[] | undefined {
+    if (!this.isOpen) return undefined;
+    this.isOpen = false;
+    if (!/[}\])]\s*;?\s*$/.test(written)) return undefined;
+    const calls = readCalls(written.trim(), this.#tools);
+    const areOffered = calls?.every(({ name }) => this.#tools.some((tool) => tool.name === name));
+    return areOffered ? calls : undefined;
+  }
+}
+
+/** Longest part of a mark that isn't complete yet, and longest Harmony header, UTF-16 units. */
+const maxHeld = 320;
+
+/** Returns how much of a text can't become a part of a closing mark. */
+function certainLength(text: string): number {
+  const tail = Math.max(
+    text.lastIndexOf('<'),
+    text.lastIndexOf('['),
+    text.lastIndexOf('◁'),
+    text.lastIndexOf('assistant'),
+  );
+  const partOfWord = /a(?:s(?:s(?:i(?:s(?:t(?:a(?:n)?)?)?)?)?)?)?$/.exec(text)?.index ?? text.length;
+  return tail === -1 || text.length - tail > maxHeld ? partOfWord : Math.min(tail, partOfWord);
+}
+
+/** Returns the pattern of a mark's end; `$1` in it is the name that the mark began with. */
+function closing(pattern: string, name: string | undefined): RegExp {
+  return new RegExp(pattern.replaceAll('$1', (name ?? '').replace(/[^\w:-]/g, '')), 'i');
+}
+
+/** Matches a sticky pattern at the beginning of a text. */
+function matchStart(pattern: RegExp, text: string): RegExpExecArray | undefined {
+  pattern.lastIndex = 0;
+  return pattern.exec(text) ?? undefined;
 }

@@ -1,4 +1,4 @@
-import { rememberSuccess } from '#channel-kit/remember-success.ts';
+import { rememberSuccess } from '#channel-kit/keep-recent.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { DeliveredPart, MetricsDeps, Registry } from './registry.ts';
 

@@ -4,6 +4,7 @@
  * the question ended.
  */
 import type { PressResult } from '#contracts/acceptance.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import { type ChatTexts, fillText } from '../../texts/chat-texts.ts';
 import {
@@ -13,17 +14,17 @@ import {
   closeApproval,
   lockApproval,
   readApproval,
-} from '../approvals/approval-states.ts';
-import { tellResult, type Verdict } from '../approvals/ask.ts';
+  tellResult,
+  type Verdict,
+} from '../approvals/approval.ts';
 import type { CommandPlace, StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import type { LaneRef } from '../base/lane-spec.ts';
+import type { LaneRef } from '../base/keys.ts';
+import { ensureRow, lockRows } from '../base/row-access.ts';
 import { lockAccounts } from '../processes/accounts.ts';
-import { lockOrMakeLanes } from '../rows/lane-row.ts';
-import { admitGroup, dropGroup, laneOfMention } from './admit-group.ts';
-import { admitRequest, dropRequest, laneOfKept } from './admit-request.ts';
-import type { Decider, OpenDecision } from './decider.ts';
-import { lockAttempts } from './pairing-attempts.ts';
+import { lockOrMakeLanes } from '../rows/lane.ts';
+import { admitGroup, admitRequest, dropGroup, dropRequest, laneOfKept, laneOfMention } from './admit.ts';
+import type { Decider, OpenDecision } from './sender-roles.ts';
 
 export type Decision = {
   readonly id: string;
@@ -156,4 +157,50 @@ export async function expireApproval(tx: StepTx, approval: Approval, effects: Ef
   if (!(await closeApproval(tx, end))) return;
   const shownIn = await tellResult(tx, { id, text: await steps[approval.kind].drop(tx, approval, end) });
   if (shownIn !== undefined) effects.deliveries.push(shownIn);
+}
+
+/** How many codes are checked within any 60 s, across all people and processes. */
+export const attemptsPerMinute = 10;
+const windowMs = 60_000;
+/** All approvals share one row. */
+const name = 'approve';
+
+/**
+ * Takes one attempt, or reports that none is left; then even a correct code isn't checked. The times of the last
+ * attempts are stored in a row, so a restart doesn't reset them, and its lock admits one attempt at a time.
+ */
+export async function takeAttempt(tx: Tx): Promise<'taken' | 'limited'> {
+  const recent = recentOf(tx, await lockAttempts(tx));
+  if (recent.length >= attemptsPerMinute) return 'limited';
+  await tx.db
+    .updateTable('pairingTries')
+    .set({ recent: JSON.stringify([...recent, tx.now]) })
+    .where('name', '=', name)
+    .execute();
+  return 'taken';
+}
+
+/** Locks the row shared by all approvals, and says whether an attempt is left. */
+export async function hasAttempt(tx: Tx): Promise<boolean> {
+  return recentOf(tx, await lockAttempts(tx)).length < attemptsPerMinute;
+}
+
+function recentOf(tx: Tx, { recent }: { readonly recent: string }): readonly number[] {
+  // A clock that was set back leaves times in the future, which count until it has caught up.
+  return (JSON.parse(recent) as readonly number[]).filter((at) => at > tx.now - windowMs);
+}
+
+/**
+ * Locks the row shared by all approvals, so that they run one at a time, whatever accounts they are for. It must be
+ * locked before the accounts.
+ */
+async function lockAttempts(tx: Tx): Promise<{ readonly recent: string }> {
+  const tries = tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name);
+  const [known] = await lockRows(tx, tries);
+  if (known) return known;
+  // The very first attempt; another process may create the row meanwhile.
+  await ensureRow(tx, 'pairingTries', { name, recent: '[]' });
+  const [made] = await lockRows(tx, tries);
+  if (!made) throw new ParleyError('internal', 'The row shared by all approvals could not be created.');
+  return made;
 }

@@ -1,6 +1,6 @@
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
-import { type Approval, type ApprovalResult, approvePairing } from './approve-pairing.ts';
+import { type Approval, type ApprovalResult, approvePairing } from './pairing.ts';
 import { type Revocation, type RevokeResult, revokeAccess } from './revoke-access.ts';
 import type { Role } from './sender-roles.ts';
 

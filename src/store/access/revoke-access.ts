@@ -1,10 +1,16 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { CommandPlace, StepTx, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
+import { lockBelow, stopTree } from '../children/stop-tree.ts';
+import { reviveSummary } from '../items/overflow.ts';
+import { dropRetained } from '../items/retained-steers.ts';
 import { lockAccounts } from '../processes/accounts.ts';
-import { lockOrMakeLanes } from '../rows/lane-row.ts';
+import { endItems, endSummaries } from '../rows/item.ts';
+import { type Lane, lockAndReadLanes, lockOrMakeLanes } from '../rows/lane.ts';
+import { cancelRun } from '../waits/parked.ts';
 import { decideApproval } from './decide-approval.ts';
-import type { Decider } from './decider.ts';
-import { endWorkOf, findWorkOf, lockWorkBelow, type PeopleAtWork } from './end-work.ts';
+import type { Decider } from './sender-roles.ts';
 
 export type RevokeResult = {
   /** How many approvals ended: one per bot account. */
@@ -74,4 +80,187 @@ async function accountsOf(tx: Tx, ref: string): Promise<readonly string[]> {
     .orderBy('account')
     .execute();
   return rows.map((row) => row.account);
+}
+
+/**
+ * Ends all work for people who may no longer write: their waiting messages, the runs that took one of them, and all
+ * work resulting from such a run: sub-agents, their announcements, the runs that report those, and the session's title.
+ */
+/** A sender on one bot account. */
+type Person = { readonly account: string; readonly peerId: string };
+
+const revoked = { outcome: 'refused', outcomeReason: 'access-revoked' } as const;
+
+/** People, and the keys of the conversations' lanes in which work for them is under way. */
+type PeopleAtWork = { readonly people: readonly Person[]; readonly laneKeys: readonly string[] };
+
+/** Finds their lanes. The caller must have locked their accounts' rows, so nothing more of theirs is accepted. */
+async function findWorkOf(tx: Tx, people: readonly Person[]): Promise<PeopleAtWork> {
+  return { people, laneKeys: people.length === 0 ? [] : await findLanes(tx, people) };
+}
+
+/** Locks the lanes of sub-agents that work for these people. The caller must have locked the lanes above them. */
+async function lockWorkBelow(tx: Tx, people: readonly Person[]): Promise<void> {
+  if (people.length === 0) return;
+  const spawners = await findSpawners(tx, people);
+  await lockBelow(tx, [...new Set(spawners.map(({ sessionId }) => sessionId))]);
+}
+
+/** Ends the work for these people. The caller must have locked their lanes, and then the sub-agents' lanes below. */
+async function endWorkOf(tx: Tx, { people, laneKeys }: PeopleAtWork, effects: Effects): Promise<void> {
+  if (people.length === 0) return;
+  const lanes = await lockAndReadLanes(tx, laneKeys);
+  const spawners = await findSpawners(tx, people);
+  await endWaiting(tx, people);
+  for (const lane of lanes) {
+    await endSummaries(tx, lane, { isTheirs: isOf(people), end: revoked });
+    await reviveSummary(tx, lane.key, effects);
+  }
+  for (const { sessionId, runId } of spawners)
+    await stopTree(tx, { sessionId, runIds: [runId], reason: 'stop' }, effects);
+  for (const lane of lanes) await stopRun(tx, lane, { people, effects });
+}
+
+/**
+ * Finds the conversations' lanes in which work for them is under way. A single query reads every kind of work, because
+ * work that changes from one kind to another between two queries would be missed.
+ */
+async function findLanes(tx: Tx, people: readonly Person[]): Promise<readonly string[]> {
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select('inbox.laneKey')
+    .where(isOpenItem())
+    .where(isFrom('inbox', people))
+    .union(announcementsTo(tx, people).select('inbox.laneKey').where(isOpenItem()))
+    .union(titlesFor(tx, people).select('inbox.laneKey').where(isOpenItem()))
+    .union(
+      tx.db
+        .selectFrom('children')
+        .select('children.parentLaneKey as laneKey')
+        .where('children.endedAt', 'is', null)
+        .where(hasTaken('children.treeId', people)),
+    )
+    .union(
+      tx.db
+        .selectFrom('lanes')
+        .innerJoin('runs', 'runs.id', 'lanes.runId')
+        .select('lanes.key as laneKey')
+        .where('lanes.runId', 'is not', null)
+        .where(isRunFor(people)),
+    )
+    .execute();
+  // A sub-agent's key ends with that of its conversation, after the last `@`.
+  return [...new Set(rows.map(({ laneKey }) => laneKey.slice(laneKey.lastIndexOf('@') + 1)))];
+}
+
+type Spawner = { readonly sessionId: string; readonly runId: string };
+
+/** Finds the conversations' runs with live sub-agents that work for these people. */
+function findSpawners(tx: Tx, people: readonly Person[]): Promise<readonly Spawner[]> {
+  return tx.db
+    .selectFrom('children')
+    .select(['children.parentSessionId as sessionId', 'children.parentRunId as runId'])
+    .distinct()
+    .where('children.endedAt', 'is', null)
+    .where('children.depth', '=', 1)
+    .where(hasTaken('children.treeId', people))
+    .orderBy('sessionId')
+    .orderBy('runId')
+    .execute();
+}
+
+async function endWaiting(tx: Tx, people: readonly Person[]): Promise<void> {
+  const theirs = await tx.db
+    .selectFrom('inbox')
+    .select(['inbox.id', 'inbox.state'])
+    .where(isOpenItem())
+    .where(isFrom('inbox', people))
+    .execute();
+  const announced = await announcementsTo(tx, people).select('inbox.id').where(isOpenItem()).execute();
+  const titles = await titlesFor(tx, people).select('inbox.id').where(isOpenItem()).execute();
+  const waiting = theirs.filter(({ state }) => state === 'waiting');
+  await endItems(
+    tx,
+    [...waiting, ...announced, ...titles].map(({ id }) => id),
+    revoked,
+  );
+  const held = theirs.filter(({ state }) => state === 'held').map(({ id }) => id);
+  if (held.length === 0) return;
+  // Held parts of a group's album wait for the others: if one of those addresses the agent, these count as a guest's.
+  await tx.db.updateTable('inbox').set({ authority: 'guest' }).where('id', 'in', held).execute();
+}
+
+type StopInput = { readonly people: readonly Person[]; readonly effects: Effects };
+
+async function stopRun(tx: Tx, lane: Lane, { people, effects }: StopInput): Promise<void> {
+  const { runId } = lane;
+  if (runId === null) return;
+  const run = tx.db.selectFrom('runs').select('runs.id').where('runs.id', '=', runId);
+  if ((await run.where(isRunFor(people)).executeTakeFirst()) === undefined) return;
+  const announced = await announcementsTo(tx, people)
+    .select('inbox.id')
+    .where('inbox.runId', '=', runId)
+    .execute();
+  const ids = new Set(announced.map(({ id }) => id));
+  // Their steers end with the run: neither their messages nor announcements for them may be requeued.
+  const isTheirs = isOf(people);
+  await dropRetained(tx, runId, (row) => isTheirs(row) || ids.has(row.id));
+  await cancelRun(tx, lane, { reason: 'revoked', effects });
+}
+
+/** Selects the announcements of sub-agents that worked for them. */
+function announcementsTo(tx: Tx, people: readonly Person[]) {
+  return tx.db
+    .selectFrom('inbox')
+    .innerJoin('children', (join) =>
+      join.on('children.id', '=', sql<string>`substr("inbox"."sourceKey", length('child:') + 1)`),
+    )
+    .where('inbox.source', '=', 'child')
+    .where('inbox.sourceKey', 'like', 'child:%')
+    .where(hasTaken('children.treeId', people));
+}
+
+/** Selects the title items of sessions whose first message is theirs. */
+function titlesFor(tx: Tx, people: readonly Person[]) {
+  const openingRun = sql<string>`(
+    select "first"."runId" from "transcript" as "first"
+    where "first"."sessionId" = substr("inbox"."sourceKey", length('title:') + 1) and "first"."role" = 'user'
+    order by "first"."position" limit 1
+  )`;
+  return tx.db
+    .selectFrom('inbox')
+    .where('inbox.source', '=', 'job')
+    .where('inbox.sourceKey', 'like', 'title:%')
+    .where(hasTaken(openingRun, people));
+}
+
+/** Tests whether the run has taken a message of theirs, or belongs to the tree of a run that has. */
+function isRunFor(people: readonly Person[]): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(${hasTaken('runs.id', people)} or ${hasTaken('runs.treeId', people)})`;
+}
+
+/** Tests whether the run with this id has taken a message of theirs. */
+function hasTaken(
+  run: 'runs.id' | 'runs.treeId' | 'children.treeId' | RawBuilder<string>,
+  people: readonly Person[],
+): RawBuilder<SqlBool> {
+  const runId = typeof run === 'string' ? sql.ref(run) : run;
+  return sql<SqlBool>`exists (
+    select 1 from "inbox" as "said" where "said"."runId" = ${runId} and ${isFrom('said', people)}
+  )`;
+}
+
+function isFrom(table: 'inbox' | 'said', people: readonly Person[]): RawBuilder<SqlBool> {
+  const each = people.map(
+    ({ account, peerId }) =>
+      sql`(${sql.ref(`${table}.account`)} = ${account} and ${sql.ref(`${table}.senderId`)} = ${peerId})`,
+  );
+  return sql<SqlBool>`(${sql.join(each, sql` or `)})`;
+}
+
+type Sender = { readonly account: string; readonly senderId: string };
+
+function isOf(people: readonly Person[]): (row: Sender) => boolean {
+  return ({ account, senderId }) =>
+    people.some((person) => person.account === account && person.peerId === senderId);
 }

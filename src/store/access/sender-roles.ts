@@ -1,7 +1,12 @@
 import { ParleyError } from '#contracts/errors.ts';
-import type { StoreQuery, Tx } from '../base/command.ts';
-import { oneOf } from '../base/one-of.ts';
+import type { Approval } from '../approvals/approval.ts';
+import type { CommandPlace, StoreQuery, Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import type { LaneRef } from '../base/keys.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { oneOf } from '../base/row-access.ts';
+import { lockAccounts } from '../processes/accounts.ts';
+import { type Lane, lockOrMakeLanes } from '../rows/lane.ts';
 
 /** A person's role, granted by approval. */
 export type Role = 'owner' | 'user';
@@ -58,4 +63,47 @@ export async function assertRolesUnchanged(
   throw new ParleyError('access_changed', `Somebody who writes to ${account} was approved or revoked.`, {
     retry: { kind: 'later' },
   });
+}
+
+/** The person who answers a question. */
+export type Decider = {
+  /** `channel:peer`, `console` or `page`. */
+  readonly ref: string;
+  /** Reference and name, as shown to others. */
+  readonly label: string;
+  readonly isOwner: boolean;
+  /** Role of a person they approve. */
+  readonly role: Role | 'owner-if-none';
+};
+
+/** A question that is being decided. */
+export type OpenDecision = {
+  readonly approval: Approval;
+  readonly by: Decider;
+  readonly effects: Effects;
+};
+
+/**
+ * Returns a person's label as shown to others: first the permanent reference, then the chosen name, which proves
+ * nothing. `name` must already be cleaned; here it only loses characters that could end the quotation, so that no name
+ * can pretend to be another reference.
+ */
+export function personLabel({ ref, name }: { readonly ref: string; readonly name: string }): string {
+  const bare = name.replace(/[“”„‟«»"()]/g, '').trim();
+  return bare === '' ? ref : `${ref} “${bare}”`;
+}
+
+type OtherRows = { readonly accounts?: readonly string[]; readonly lanes?: readonly LaneRef[] };
+
+/**
+ * Locks a command's account and lane together with the others that it needs, accounts before lanes. Returns the lanes
+ * that exist. On SQLite there is only one writer, so nothing needs locking.
+ */
+export async function lockCommand(
+  tx: Tx,
+  { account, lane }: CommandPlace,
+  { accounts = [], lanes = [] }: OtherRows = {},
+): Promise<readonly Lane[]> {
+  await lockAccounts(tx, [...new Set([account, ...accounts])]);
+  return lockOrMakeLanes(tx, [lane, ...lanes]);
 }

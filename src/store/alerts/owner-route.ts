@@ -1,10 +1,10 @@
 import type { Selectable } from 'kysely';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { accountKeyOf, routeOfKey } from '../base/conversation-key.ts';
 import { hasCommand, isApprovedOwner, isOwnersLane } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
-import { changeRow, readRow } from '../base/row-by-key.ts';
+import { accountKeyOf, routeOfKey } from '../base/keys.ts';
+import { changeRow, readRow } from '../base/row-access.ts';
 import type { LanesTable } from '../base/tables.ts';
 
 /** Owners, and the accounts, channels and conversations through which one of them may be reached. */

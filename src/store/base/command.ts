@@ -1,9 +1,9 @@
 import type { Kysely, Selectable } from 'kysely';
+import type { RunKind } from '#contracts/inbox-item.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { RunKind } from '#contracts/run-kind.ts';
 import type { ChatTexts } from '../../texts/chat-texts.ts';
 import type { Effects } from './effects.ts';
-import type { LaneSpec } from './lane-spec.ts';
+import type { LaneSpec } from './keys.ts';
 import type { SchemaSteps } from './schema-step.ts';
 import type { LanesTable, Tables } from './tables.ts';
 

@@ -1,14 +1,14 @@
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
+import type { Provenance } from '#contracts/envelope.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import type { Provenance } from '#contracts/provenance.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
-import type { LaneSpec } from './lane-spec.ts';
+import type { LaneSpec } from './keys.ts';
 
 /**
  * The JSON columns. Only the store writes them, from typed values, inside its transactions, so they are read back

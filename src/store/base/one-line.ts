@@ -1,5 +1,5 @@
 import type { AttachmentRef } from '#contracts/attachment.ts';
-import { cleanLabel } from '../../texts/clean-untrusted.ts';
+import { cleanLabel } from '../../texts/untrusted-text.ts';
 import type { InboxContent } from './json.ts';
 
 /** Returns the beginning of a text, on one line of at most `longest` characters. */

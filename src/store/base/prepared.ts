@@ -111,3 +111,11 @@ function bind<Values>({ parameters }: CompiledQuery, values: Values): readonly u
     parameter instanceof Slot ? values[parameter.name as keyof Values] : parameter,
   );
 }
+
+/** Returns the fault for Kysely trying to share a connection whose one user begins and ends its own transactions. */
+export function notShared(): ParleyError {
+  return new ParleyError(
+    'internal',
+    'This connection has one user; it begins no transaction through Kysely.',
+  );
+}

@@ -1,17 +1,18 @@
 import type { Generated } from 'kysely';
 import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
-import type { ChildrenTable, LaneClassesTable, TreesTable } from './child-tables.ts';
 import type {
   BudgetsTable,
+  ChildrenTable,
+  LaneClassesTable,
   ModelCallsTable,
   RunsTable,
   SessionsTable,
   SessionUsageTable,
   ToolCallsTable,
   TranscriptTable,
+  TreesTable,
 } from './run-tables.ts';
-import type { LockoutsTable, SignInsTable } from './sign-in-tables.ts';
 
 /** The schema of both databases. Times are ms since the epoch by the database's clock, booleans 0 or 1, JSON text. */
 export type Tables = {
@@ -369,3 +370,20 @@ export type ItemChangesTable = {
   by: string;
   at: number;
 };
+
+/** A signed-in browser. Its times are those of the server that signed it in. */
+export type SignInsTable = {
+  id: string;
+  /** Hash of the cookie, keyed with the access token. The cookie itself is not stored. */
+  secretHash: string;
+  /** Identifies the access token that was used. */
+  issuer: string;
+  /** The browser's name as printable text. */
+  browser: string;
+  createdAt: number;
+  lastSeenAt: number;
+  expiresAt: number;
+};
+
+/** An address that has sent too many wrong secrets. */
+type LockoutsTable = { source: string; until: number };

@@ -6,11 +6,10 @@ import { sql } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { ensureRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { locking, lockRows } from '../base/row-locks.ts';
-import type { Lane } from '../rows/lane-row.ts';
-import { isChildLane } from './child-rows.ts';
+import { ensureRow, locking, lockRows } from '../base/row-access.ts';
+import type { Lane } from '../rows/lane.ts';
+import { isChildLane } from './child.ts';
 
 /** Says whether one more lane of the class may run. The class's row stays locked, so no other step counts meanwhile. */
 export async function hasRoom(tx: Tx, lane: Lane, cap: number): Promise<boolean> {

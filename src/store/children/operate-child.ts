@@ -2,10 +2,8 @@ import { type Authority, leastTrusted } from '#contracts/outcome.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
-import { lockLane } from '../rows/lane-row.ts';
-import { readChild } from './child-rows.ts';
-import { innerContent } from './inner-content.ts';
-import { lockLineage } from './lock-lineage.ts';
+import { lockLane } from '../rows/lane.ts';
+import { innerContent, lockLineage, readChild } from './child.ts';
 import { lockBelow, readLive, stopBranch } from './stop-tree.ts';
 
 /** Result of an action on a child. `ended`: the child is no longer live. */

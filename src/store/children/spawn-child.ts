@@ -10,20 +10,22 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { ensureRow } from '../base/insert-row.ts';
 import { json } from '../base/json.ts';
-import type { LaneSpec } from '../base/lane-spec.ts';
+import { type LaneSpec, newRowId } from '../base/keys.ts';
 import type { QueryParams } from '../base/prepared.ts';
-import { readRow } from '../base/row-by-key.ts';
-import { newRowId } from '../base/row-id.ts';
-import { locking } from '../base/row-locks.ts';
+import { ensureRow, locking, readRow } from '../base/row-access.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
-import { lockLaneAt } from '../rows/lane-row.ts';
-import type { RunFence } from '../rows/run-fence.ts';
-import { assertRunActive } from '../rows/run-states.ts';
-import { type Child, childIdOf, insertChild, readChild, readLiveChildren } from './child-rows.ts';
-import { innerContent } from './inner-content.ts';
-import { recordOf } from './read-children.ts';
+import { lockLaneAt } from '../rows/lane.ts';
+import { assertRunActive, type RunFence } from '../rows/run.ts';
+import {
+  type Child,
+  childIdOf,
+  innerContent,
+  insertChild,
+  readChild,
+  readLiveChildren,
+  recordOf,
+} from './child.ts';
 
 export type SpawnInput = RunFence & {
   readonly callId: string;

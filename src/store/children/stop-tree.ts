@@ -1,10 +1,12 @@
+import type { ChildStatus } from '#contracts/child.ts';
 import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { endItems } from '../rows/item-states.ts';
-import { lockLane, lockLanes } from '../rows/lane-row.ts';
+import { endItems } from '../rows/item.ts';
+import { type Lane, lockLane, lockLanes } from '../rows/lane.ts';
 import { cancelRun } from '../waits/parked.ts';
-import { type Child, markStopping, readChild, readLiveChildren } from './child-rows.ts';
+import { type Child, isChildLane, markStopping, readChild, readChildIn, readLiveChildren } from './child.ts';
+import { wakeNext } from './class-room.ts';
 import { finishChild, isCascade } from './finish-child.ts';
 
 /** Why children are stopped: by a person, a reset or the end of the run above them, or one of them on its own. */
@@ -103,4 +105,48 @@ export async function cancelItemsOf(tx: Tx, laneKey: string): Promise<void> {
 export async function readLive(tx: Tx, id: string): Promise<Child | undefined> {
   const child = await readChild(tx, id);
   return child?.state === 'done' ? undefined : child;
+}
+
+/** Says whether the lane belongs to a child that has to stop; if so, cancels its waiting items. */
+export async function isStoppingChild(tx: Tx, lane: Lane): Promise<boolean> {
+  if (!isChildLane(lane.key)) return false;
+  const child = await readChildIn(tx, lane.key);
+  if (child === undefined || child.stopAt === null) return false;
+  await cancelItemsOf(tx, lane.key);
+  return true;
+}
+
+type ChildRunEnd = {
+  readonly endReason: string;
+  /** Nothing waits in the lane. */
+  readonly isIdle: boolean;
+};
+
+/**
+ * Handles the end of a child's run: the child is finished if nothing of it continues, and in any case its class has
+ * room for the next lane. The caller holds the locks of `lockLineage`.
+ */
+export async function endRunOfChild(
+  tx: Tx,
+  lane: Lane,
+  { endReason, isIdle }: ChildRunEnd,
+  effects: Effects,
+): Promise<void> {
+  if (!isChildLane(lane.key)) return;
+  const child = await readChildIn(tx, lane.key);
+  if (!child || child.state === 'done') return;
+  await wakeNext(tx, lane, effects);
+  if (child.stopAt !== null)
+    return finishChild(tx, child, { status: statusOfStop(child.stopReason) }, effects);
+  if (!isIdle || (await readLiveChildren(tx, { sessionIds: [child.id] })).length > 0) return;
+  await finishChild(tx, child, { status: statusOfEnd(endReason) }, effects);
+}
+
+const stops: ReadonlySet<string> = new Set(['stop', 'revoked', 'reset', 'interrupt']);
+
+/** Returns the status of a child whose last run ended for this reason. */
+export function statusOfEnd(endReason: string | null): ChildStatus {
+  if (endReason === 'natural') return 'completed';
+  if (endReason === 'timeout') return 'timed-out';
+  return endReason !== null && stops.has(endReason) ? 'stopped' : 'failed';
 }

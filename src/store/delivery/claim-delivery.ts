@@ -7,19 +7,14 @@ import type { StoreCommand, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { findRow } from '../base/row-by-key.ts';
-import { locking } from '../base/row-locks.ts';
+import { changeRow, findRow, locking } from '../base/row-access.ts';
 import type { Tables } from '../base/tables.ts';
-import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
-import { type AskedPart, readAskedWait } from './asked-wait.ts';
-import { holdDelivery, releaseDelivery } from './delivery-leases.ts';
-import { outboundOf } from './edit-part.ts';
-import { endPart } from './end-part.ts';
-import { beginSending, firstRepeat, removePart } from './part-states.ts';
-import { readWaitingLanes } from './reachability.ts';
-import { recordSend, type SendOutcome } from './record-send.ts';
-import { isChange } from './tool-target.ts';
-import { isObsolete } from './waiting-notice-part.ts';
+import { lockLanes, tryLockLanes } from '../rows/lane.ts';
+import { readWaitingLanes } from './conversation.ts';
+import { type AskedPart, endPart, readAskedWait } from './end-part.ts';
+import { beginSending, firstRepeat, outboundOf, removePart } from './part.ts';
+import { isObsolete, recordSend, type SendOutcome } from './record-send.ts';
+import { isChange } from './tool-send.ts';
 
 /** How a channel's parts are delivered; times in ms. */
 export type DeliveryPolicy = {
@@ -261,4 +256,41 @@ function stepFor(
 async function leave(tx: Tx, head: Head, delivery: Delivery): Promise<Delivery> {
   await releaseDelivery(tx, head);
   return delivery;
+}
+
+/** Writes who delivers a conversation's parts; no other file does. The callers hold the conversation's lock. */
+type DeliveryLease = {
+  readonly conversationKey: string;
+  readonly epoch: number;
+  readonly holder: string;
+  readonly claim: string | null;
+  readonly until: number;
+  /** Set for a reply whose first part begins the lease, so that one statement writes both. */
+  readonly nextPart?: number;
+};
+
+/** Grants the lease, or renews it. */
+export function holdDelivery(tx: Tx, lease: DeliveryLease): Promise<void> {
+  const { epoch, holder, claim, until, nextPart } = lease;
+  const held = { deliveryEpoch: epoch, deliveryHolder: holder, deliveryClaim: claim, deliveryUntil: until };
+  return changeRow(tx, 'conversations', lease.conversationKey, { ...held, nextPart });
+}
+
+/** Ends the lease. */
+function releaseDelivery(
+  tx: Tx,
+  { conversationKey, epoch }: Pick<DeliveryLease, 'conversationKey' | 'epoch'>,
+): Promise<void> {
+  const released = { deliveryEpoch: epoch, deliveryHolder: null, deliveryUntil: 0 };
+  return changeRow(tx, 'conversations', conversationKey, released);
+}
+
+/** Voids the leases of ended processes on conversations with something left to deliver. */
+export async function voidDeliveryLeases(tx: Tx, holders: readonly string[]): Promise<void> {
+  await tx.db
+    .updateTable('conversations')
+    .set({ deliveryHolder: null, deliveryUntil: 0 })
+    .where('key', 'in', (open) => open.selectFrom('outbox').select('conversationKey').where(isOpenPart()))
+    .where('deliveryHolder', 'in', holders)
+    .execute();
 }

@@ -1,15 +1,17 @@
 /** Ends a part, or lets it wait for another attempt, with the consequences for the rest of its answer. */
 
-import { openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
+import { longestWaitMs } from '#channel-kit/remote-number.ts';
+import { timeText } from '#channel-kit/time-text.ts';
+import { closeAlert, openAlert, ownerPartPrefix } from '../alerts/alert.ts';
 import type { Tx } from '../base/command.ts';
-import { ensureRow } from '../base/insert-row.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
 import { type InboxContent, json } from '../base/json.ts';
-import { findRow } from '../base/row-by-key.ts';
-import { rememberContext } from '../rows/remember-context.ts';
-import { type AskedWait, endAskedWait, noteAskedWait, readAskedWait } from './asked-wait.ts';
-import { closePart, failRestOf, returnPart } from './part-states.ts';
-import { amendOutcome } from './reply-outcome.ts';
-import { isChange } from './tool-target.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { ensureRow, findRow, lockRows } from '../base/row-access.ts';
+import { rememberContext } from '../rows/group-context.ts';
+import { type AnswerOf, amendAnswered, restoreAnswered } from '../rows/item.ts';
+import { closePart, failRestOf, returnPart } from './part.ts';
+import { isChange } from './tool-send.ts';
 
 export type Repeat = {
   readonly partKey: string;
@@ -126,4 +128,86 @@ export async function storeReceipts(tx: Tx, { conversationKey, partKey, receipts
   for (const messageId of receipts) {
     await ensureRow(tx, 'receipts', { conversationKey, messageId, partKey });
   }
+}
+
+/**
+ * Amends the provisional outcome of the answered items according to the answer's parts: `answered` is only kept while
+ * none of them has failed. Called whenever a part has ended; repeating it changes nothing.
+ */
+export async function amendOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
+  await lockRun(tx, answer.runId);
+  const ends = await troubledReplies.all(tx, answer);
+  if (ends.length === 0) return;
+  await amendAnswered(tx, answer, { hasFailed: ends.some(({ state }) => state === 'failed') });
+}
+
+const troubledReplies = prepared((db, of: QueryParams<AnswerOf>) =>
+  db
+    .selectFrom('outbox')
+    .select('state')
+    .where('runId', '=', of.runId)
+    .where('answer', '=', of.answer)
+    .where('purpose', '=', 'reply')
+    .where('state', 'in', ['failed', 'unknown']),
+);
+
+/** Determines the outcome of the answered items again, after the operator has changed a part that had ended. */
+export async function reviseOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
+  await lockRun(tx, answer.runId);
+  await restoreAnswered(tx, answer);
+  await amendOutcome(tx, answer);
+}
+
+/** Locks the run, so that of two parts of one answer that end at the same time, the second sees the first one's row. */
+async function lockRun(tx: Tx, runId: string): Promise<void> {
+  if (tx.dialect !== 'postgres') return;
+  await lockRows(tx, tx.db.selectFrom('runs').select('id').where('id', '=', runId));
+}
+
+/**
+ * If a platform asks to wait before a part is sent, it is called again after five minutes at the latest, whatever time
+ * it asked for, and that doesn't count as an attempt. The part stores when the platform first asked and until when. A
+ * wait of more than five minutes, whether requested at once or in total, raises an alert that lasts until the part has
+ * ended.
+ */
+async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): Promise<void> {
+  const until = tx.now + askedMs;
+  const { since, conversationKey } = await tx.db
+    .updateTable('outbox')
+    .set((eb) => ({
+      waitAskedSince: eb.fn.coalesce('waitAskedSince', eb.val(tx.now)),
+      waitAskedUntil: until,
+    }))
+    .where('key', '=', partKey)
+    .returning(['waitAskedSince as since', 'conversationKey'])
+    .executeTakeFirstOrThrow();
+  const isLong = askedMs > longestWaitMs || tx.now - Number(since) > longestWaitMs;
+  // An alert's own delivery raises no alert.
+  if (!isLong || partKey.startsWith(ownerPartPrefix)) return;
+  const values = { since: timeText(Number(since)), until: timeText(until) };
+  await openAlert(tx, { kind: 'delivery-waits', subject: conversationKey, values });
+}
+
+/** When a part's platform first asked to wait, ms; null when it hasn't. */
+export type AskedWait = { readonly conversationKey: string; readonly waitAskedSince: number | null };
+
+/** A part's wait, with the part's state and attempts. */
+export type AskedPart = AskedWait & { readonly state: string; readonly attempts: number };
+
+/** Reads the part's wait; undefined when there is no such part. */
+export function readAskedWait(tx: Tx, partKey: string): Promise<AskedPart | undefined> {
+  return findRow(tx, 'outbox', partKey, ['conversationKey', 'waitAskedSince', 'state', 'attempts']);
+}
+
+/** Ends the wait of a part that has ended or moved; the alert closes once no other part there has to wait. */
+export async function endAskedWait(tx: Tx, conversationKey: string, isSilent = false): Promise<void> {
+  const other = await tx.db
+    .selectFrom('outbox')
+    .select('key')
+    .where('conversationKey', '=', conversationKey)
+    .where(isOpenPart())
+    .where('waitAskedSince', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  if (!other) await closeAlert(tx, { kind: 'delivery-waits', subject: conversationKey, isSilent });
 }

@@ -2,13 +2,17 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { PartKey } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, Tx } from '../base/command.ts';
-import { conversationKeyOf } from '../base/conversation-key.ts';
+import { conversationKeyOf } from '../base/keys.ts';
 import type { QueryParams } from '../base/prepared.ts';
-import { changeRow } from '../base/row-by-key.ts';
-import { locking } from '../base/row-locks.ts';
-import { type ClaimedDelivery, claimDelivery, type DeliveryPolicy, headPart } from './claim-delivery.ts';
-import { holdDelivery } from './delivery-leases.ts';
-import { ensureConversation, maxMoves, type NewPart, writePart } from './insert-part.ts';
+import { changeRow, locking } from '../base/row-access.ts';
+import {
+  type ClaimedDelivery,
+  claimDelivery,
+  type DeliveryPolicy,
+  headPart,
+  holdDelivery,
+} from './claim-delivery.ts';
+import { ensureConversation, maxMoves, type NewPart, writePart } from './part.ts';
 
 export type StoredReply = {
   /** The conversation whose delivery must be started; undefined when there is nothing to start. */

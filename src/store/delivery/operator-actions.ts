@@ -1,13 +1,11 @@
-import { closeAlert } from '../alerts/note-alert.ts';
+import { closeAlert } from '../alerts/alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isFailedPart, isOpenPart, isUnknownPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
-import { findRow } from '../base/row-by-key.ts';
-import { lockLanes } from '../rows/lane-row.ts';
-import { endAskedWait } from './asked-wait.ts';
-import { lockConversation } from './insert-part.ts';
-import { dismissPart, reopenPart } from './part-states.ts';
-import { reviseOutcome } from './reply-outcome.ts';
+import { findRow } from '../base/row-access.ts';
+import { lockLanes } from '../rows/lane.ts';
+import { endAskedWait, reviseOutcome } from './end-part.ts';
+import { dismissPart, lockConversation, reopenPart } from './part.ts';
 
 /** A part that is unknown or failed, for `parley outbox list`. */
 export type UndeliveredPart = {

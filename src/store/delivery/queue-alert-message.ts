@@ -1,13 +1,11 @@
 import type { Selectable } from 'kysely';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { nameOfStored } from '../alerts/alert-name.ts';
-import { isPending, markTold, ownerPartPrefix } from '../alerts/note-alert.ts';
+import { isPending, markTold, nameOfStored, ownerPartPrefix } from '../alerts/alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { findRow } from '../base/row-by-key.ts';
-import { lockRows } from '../base/row-locks.ts';
+import { findRow, lockRows } from '../base/row-access.ts';
 import type { OwnerNoticesTable } from '../base/tables.ts';
-import { insertPart } from './insert-part.ts';
+import { insertPart } from './part.ts';
 
 /** An alert as it is stored. */
 export type StoredNotice = Omit<AlertRow, 'details' | 'endedAt'> & {

@@ -3,21 +3,18 @@
  * message it answers is amended accordingly.
  */
 
+import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import type { SendFailure, SendResult } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, Tx } from '../base/command.ts';
-import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json, type StoredContent } from '../base/json.ts';
-import { changeRow, readRow } from '../base/row-by-key.ts';
-import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
-import type { AskedWait } from './asked-wait.ts';
-import { endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
-import { moveConversation, movedTo } from './move-conversation.ts';
-import { refundAttempt, removePart } from './part-states.ts';
-import { markUnreachable } from './reachability.ts';
-import { isWaitingNotice } from './waiting-notice-part.ts';
+import { conversationKeyOf } from '../base/keys.ts';
+import { changeRow, findRow, readRow } from '../base/row-access.ts';
+import { markUnreachable, moveConversation, movedTo } from './conversation.ts';
+import { type AskedWait, endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
+import { refundAttempt, removePart } from './part.ts';
 
 /** The result of a send, once retries are counted. */
 export type SendOutcome =
@@ -187,4 +184,128 @@ function withoutSpans(content: StoredContent): StoredContent | undefined {
     return { ...content, caption: { text: content.caption.text, spans: [] } };
   }
   return undefined;
+}
+
+/**
+ * Resolves an interrupted send: it is repeated while the platform recognises the repeat, else looked up, else it
+ * becomes `unknown` and stays so unless the owner chose otherwise.
+ */
+type Ambiguous = {
+  readonly conversationKey: string;
+  readonly partKey: string;
+  readonly repeatSafeMs: number;
+  readonly canLookUp?: boolean;
+  /** The owner has chosen to repeat sends whose result is unknown. */
+  readonly resendUnknown: boolean;
+};
+
+const firstPauseMs = 1_000;
+const longestPauseMs = 15_000;
+/** Limits sends of a part that its platform drops every time, since it would hold up its conversation forever. */
+const mostSends = 100;
+/** How long after the send a lookup that fails for reasons other than an outage is given up, ms. */
+const lookupPatienceMs = 600_000;
+
+async function settleUnknown(tx: Tx, ambiguous: Ambiguous, problem: string): Promise<void> {
+  const { partKey, repeatSafeMs, canLookUp, resendUnknown } = ambiguous;
+  if (repeatSafeMs > 0 || canLookUp) {
+    const { attempts, sendingAt } = await sendingOf(tx, partKey);
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (attempts - 1));
+    return reschedulePart(tx, { partKey, dueAt: tx.now + pauseMs, problem, mayStandSince: sendingAt });
+  }
+  if (resendUnknown) return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+  return endPart(tx, { key: partKey, state: 'unknown', problem });
+}
+
+async function settleLookup(tx: Tx, ambiguous: Ambiguous, found: Found): Promise<void> {
+  const { partKey, resendUnknown } = ambiguous;
+  switch (found.kind) {
+    case 'candidates':
+      return settleCandidates(tx, ambiguous, found.messageIds);
+    case 'later': {
+      const { sendingAt } = await sendingOf(tx, partKey);
+      const { reason: problem, afterMs, isOutage } = found;
+      if (!isOutage && tx.now - sendingAt > lookupPatienceMs)
+        return endPart(tx, { key: partKey, state: 'unknown', problem });
+      const dueAt = tx.now + retryAfterMs(afterMs);
+      const askedMs = afterMs > longestWaitMs ? askedWaitMs(afterMs) : undefined;
+      return reschedulePart(tx, { partKey, dueAt, problem, mayStandSince: sendingAt, askedMs });
+    }
+    case 'unknown': {
+      const problem = found.reason;
+      if (resendUnknown)
+        return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+      return endPart(tx, { key: partKey, state: 'unknown', problem });
+    }
+    default:
+      return found satisfies never;
+  }
+}
+
+/** Returns the part's message, the first one that no other part made; undefined: the part never arrived. */
+export async function ownOf(
+  tx: Tx,
+  { conversationKey, partKey }: Pick<Ambiguous, 'conversationKey' | 'partKey'>,
+  messageIds: readonly string[],
+): Promise<string | undefined> {
+  const others = await tx.db
+    .selectFrom('receipts')
+    .select('messageId')
+    .where('conversationKey', '=', conversationKey)
+    .where('messageId', 'in', [...messageIds, ''])
+    .where('partKey', '<>', partKey)
+    .execute();
+  const taken = new Set(others.map(({ messageId }) => messageId));
+  return messageIds.find((id) => !taken.has(id));
+}
+
+async function settleCandidates(tx: Tx, part: Ambiguous, messageIds: readonly string[]): Promise<void> {
+  const { conversationKey, partKey } = part;
+  const own = await ownOf(tx, part, messageIds);
+  if (own === undefined) {
+    const problem = 'the send was cut off and had not arrived';
+    const { attempts } = await sendingOf(tx, partKey);
+    if (attempts >= mostSends) return failAnswer(tx, { partKey, problem });
+    return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+  }
+  await endPart(tx, { key: partKey, state: 'sent', receipts: [own] });
+  await storeReceipts(tx, { conversationKey, partKey, receipts: [own] });
+}
+
+async function sendingOf(
+  tx: Tx,
+  key: string,
+): Promise<{ readonly attempts: number; readonly sendingAt: number }> {
+  const row = await readRow(tx, 'outbox', key, ['attempts', 'sendingAt']);
+  return { attempts: row.attempts, sendingAt: row.sendingAt ?? tx.now };
+}
+
+const suffix = ':waiting';
+
+/** Returns the part key of an item's waiting notice. */
+export function waitingNoticeKeyOf(inboxId: string): string {
+  return `${inboxId}${suffix}`;
+}
+
+/** Says whether the part notifies a sender that their message waits. Such a part never holds up those after it. */
+function isWaitingNotice(partKey: string): boolean {
+  return partKey.endsWith(suffix);
+}
+
+/** Says whether the part is a waiting notice whose message no longer waits, so that it isn't worth sending. */
+export async function isObsolete(tx: Tx, partKey: string): Promise<boolean> {
+  if (!isWaitingNotice(partKey)) return false;
+  const row = await findRow(tx, 'inbox', partKey.slice(0, -suffix.length), ['state', 'runId']);
+  return row === undefined || !(await isStillWaiting(tx, row));
+}
+
+/** Says whether the item waits for its run, or its run waits for room in a budget. */
+export async function isStillWaiting(
+  tx: Tx,
+  { state, runId }: { readonly state: string; readonly runId: string | null },
+): Promise<boolean> {
+  if (state === 'waiting') return true;
+  if (state !== 'taken' || runId === null) return false;
+  const run = await findRow(tx, 'runs', runId, ['budgetWait']);
+  return run !== undefined && run.budgetWait !== null;
 }

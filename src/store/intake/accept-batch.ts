@@ -1,37 +1,37 @@
+import type { NotNull } from 'kysely';
 import { type Acceptance, type KnownOutcome, reasonOf } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { messageId } from '#contracts/ids.ts';
-import { askInGroup } from '../access/admit-group.ts';
-import { decideApproval } from '../access/decide-approval.ts';
-import { type PairingRequest, requestPairing } from '../access/request-pairing.ts';
+import { askInGroup } from '../access/admit.ts';
+import { decideApproval, lockDecision } from '../access/decide-approval.ts';
+import { type PairingRequest, requestPairing } from '../access/pairing.ts';
 import { assertRolesUnchanged } from '../access/sender-roles.ts';
-import { readButton } from '../approvals/ask.ts';
+import { noteCommand } from '../alerts/owner-route.ts';
+import { readButton } from '../approvals/approval.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
-import { conversationKeyOf } from '../base/conversation-key.ts';
 import { noEffects } from '../base/effects.ts';
-import { insertRow } from '../base/insert-row.ts';
-import type { LaneSpec } from '../base/lane-spec.ts';
-import { oneOf } from '../base/one-of.ts';
+import { conversationKeyOf, type LaneSpec } from '../base/keys.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { locking } from '../base/row-locks.ts';
-import { insertNotice } from '../delivery/insert-notice.ts';
-import { lockConversations } from '../delivery/insert-part.ts';
-import { readWaitingLanes } from '../delivery/reachability.ts';
+import { insertRow, locking, oneOf } from '../base/row-access.ts';
+import { readWaitingLanes } from '../delivery/conversation.ts';
+import { insertNotice, lockConversations } from '../delivery/part.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { proveLinks } from '../links/read-links.ts';
-import type { AcceptEventInput } from './accept-input.ts';
+import { ensureLane } from '../rows/lane.ts';
 import { acceptItem } from './accept-item.ts';
-import { moveAnchors } from './anchors.ts';
-import { applyDelete, applyEdit, applyReaction, applyUnreadEdit } from './apply-change.ts';
-import { applyCommand } from './apply-command.ts';
-import { changeMembership, migrateConversation } from './change-conversation.ts';
-import { changeKept } from './change-kept.ts';
-import { readChangedLanes } from './changed-lanes.ts';
-import { isOtherEvent } from './fingerprint.ts';
-import { readLaneViews } from './lane-views.ts';
-import { lockAhead } from './lock-ahead.ts';
-import type { AcceptInput, AcceptOutput, Notice, Proposal } from './proposal.ts';
+import {
+  applyDelete,
+  applyEdit,
+  applyReaction,
+  applyUnreadEdit,
+  changeKept,
+  changeMembership,
+  migrateConversation,
+} from './apply-change.ts';
+import { isOtherEvent, moveAnchors } from './event.ts';
+import { type AcceptEventInput, readLaneViews } from './lane-views.ts';
+import type { AcceptInput, AcceptOutput, Decision, Notice, Proposal } from './proposal.ts';
 
 export type AcceptAndClaim = AcceptInput & {
   /** Absent if the process has no free slot, or doesn't work lanes at all. */
@@ -298,4 +298,90 @@ async function applyPress(
   const pressed = proposal.messageId === undefined ? {} : { pressed: messageId(proposal.messageId) };
   const { kind: result, text } = await decideApproval(tx, { ...button, by, ...pressed }, effects);
   return { kind: 'pressed', result, text };
+}
+
+/**
+ * Acquires the locks of commands and presses that must come before the batch's own account, or between its lanes and
+ * its conversations. Returns the events, with the input that the commands' own lock steps returned.
+ */
+async function lockAhead(tx: StepTx, { account, proposals }: AcceptInput): Promise<readonly Proposal[]> {
+  const locked: Proposal[] = [];
+  for (const proposal of proposals) {
+    const { decision, conversationKey } = proposal;
+    if (decision.kind === 'press') {
+      const button = readButton(decision.data);
+      if (button) await lockDecision(tx, { ...button, by: decision.by }, { account });
+    }
+    const lock = decision.kind === 'command' ? tx.chatCommands.get(decision.command)?.lock : undefined;
+    if (decision.kind !== 'command' || !lock) {
+      locked.push(proposal);
+      continue;
+    }
+    const input = await lock(tx, { account, conversationKey, lane: decision.lane }, decision.input);
+    locked.push({ ...proposal, decision: { ...decision, input } });
+  }
+  return locked;
+}
+
+const changes: ReadonlySet<Proposal['decision']['kind']> = new Set([
+  'edit',
+  'unread-edit',
+  'delete',
+  'reaction',
+]);
+
+/**
+ * Reads the keys of the lanes whose messages these events change, so that a batch locks them in order with its other
+ * lanes. A single writer, as in SQLite, has no order to keep.
+ */
+async function readChangedLanes(tx: Tx, proposals: readonly Proposal[]): Promise<readonly string[]> {
+  const changing = proposals.filter(({ decision }) => changes.has(decision.kind));
+  const messages = [...new Set(changing.flatMap(({ messageId }) => messageId ?? []))];
+  if (tx.dialect !== 'postgres' || messages.length === 0) return [];
+  const conversations = [...new Set(changing.map(({ conversationKey }) => conversationKey))];
+  const remembered = tx.db
+    .selectFrom('groupContext')
+    .select('laneKey')
+    .where('conversationKey', 'in', conversations)
+    .where('messageId', 'in', messages);
+  const ours = tx.db
+    .selectFrom('receipts')
+    .innerJoin('outbox', 'outbox.key', 'receipts.partKey')
+    .select('outbox.laneKey')
+    .where('receipts.conversationKey', 'in', conversations)
+    .where('receipts.messageId', 'in', messages)
+    .where('outbox.laneKey', 'is not', null)
+    .$narrowType<{ laneKey: NotNull }>();
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select('laneKey')
+    .where('conversationKey', 'in', conversations)
+    .where('messageId', 'in', messages)
+    .union(remembered)
+    .union(ours)
+    .execute();
+  return rows.map(({ laneKey }) => laneKey);
+}
+
+type CommandDecision = Extract<Decision, { kind: 'command' }>;
+
+/** Runs a command that takes effect immediately: its effect, answer and ledger row are one transaction. */
+async function applyCommand(
+  tx: StepTx,
+  { proposal, input: { account }, effects }: AcceptEventInput,
+  { command, input, asked, lane: spec, route }: CommandDecision,
+): Promise<Acceptance> {
+  const step = tx.chatCommands.get(command);
+  if (!step) throw new ParleyError('internal', `There is no chat command named ${command}.`);
+  const ensured = await ensureLane(tx, spec);
+  const partKey = (name: string) => `${account}:${proposal.eventKey}:${name}`;
+  const { senderId, conversationKey } = proposal;
+  const laneKey = spec.key;
+  const place = { account, senderId, conversationKey, route, laneKey };
+  const scene = { ...place, lane: async () => ensured, partKey, effects };
+  const { text, isRefused } = await step.run(tx, scene, input);
+  if (text !== undefined)
+    effects.deliveries.push(await insertNotice(tx, { key: partKey('answer'), route, text, asked, laneKey }));
+  if (spec.chatKind === 'dm') await noteCommand(tx, { key: conversationKey, by: senderId });
+  return isRefused ? { kind: 'refused', reason: 'not-permitted' } : { kind: 'command', command };
 }

@@ -5,22 +5,20 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import { longestWindows } from '#contracts/queue-settings.ts';
-import type { StepTx, Tx } from '../base/command.ts';
+import type { StepTx, StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import type { LaneSpec } from '../base/lane-spec.ts';
-import { readLiveChildren } from '../children/child-rows.ts';
-import { enforceCap } from '../items/enforce-cap.ts';
-import { fetchWaitMs, type PlacedItem, placeItem } from '../items/enqueue-item.ts';
-import type { Bundle, NewItem } from '../items/new-item.ts';
-import type { OpenItem } from '../items/open-items.ts';
-import { withContextFiles } from '../rows/context-files.ts';
-import { openHeld } from '../rows/item-states.ts';
-import { beginSession, type Lane } from '../rows/lane-row.ts';
-import { followConfiguration } from '../rows/lane-settings.ts';
-import { rememberContext } from '../rows/remember-context.ts';
-import type { AcceptEventInput } from './accept-input.ts';
-import type { LaneViews } from './lane-views.ts';
+import { json } from '../base/json.ts';
+import type { LaneSpec } from '../base/keys.ts';
+import { readRow } from '../base/row-access.ts';
+import { readLiveChildren } from '../children/child.ts';
+import { type Bundle, fetchWaitMs, type NewItem, type PlacedItem, placeItem } from '../items/enqueue-item.ts';
+import { enforceCap } from '../items/overflow.ts';
+import type { OpenItem } from '../items/waiting-items.ts';
+import { rememberContext, withContextFiles } from '../rows/group-context.ts';
+import { openHeld } from '../rows/item.ts';
+import { beginSession, followConfiguration, type Lane } from '../rows/lane.ts';
+import type { AcceptEventInput, LaneViews } from './lane-views.ts';
 
 export async function acceptItem(
   tx: StepTx,
@@ -246,7 +244,7 @@ export function splitTextName(senderId: string): string {
 }
 
 /** Returns a bundle's name that is unique among all conversations of a lane. */
-export function bundleKey(name: string, conversationKey: string): string {
+function bundleKey(name: string, conversationKey: string): string {
   return `${name} ${conversationKey}`;
 }
 
@@ -302,3 +300,35 @@ async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: DueIn
     .execute();
   return dueAt;
 }
+
+/** The lane and conversation that a message enters, and its sender. */
+type SplitTextOf = {
+  readonly laneKey: string;
+  readonly conversationKey: string;
+  readonly senderId: string;
+};
+
+/** How many of the lane's messages to look back: the pieces of a text arrive within seconds. */
+const splitTextLookBack = 50;
+
+/**
+ * Reads when the sender last sent a piece of a text that may continue, ms since the epoch; undefined if the lane's last
+ * messages contain none.
+ */
+export const readSplitText: StoreQuery<SplitTextOf, number | undefined> = {
+  query: 'readSplitText',
+  run: async (tx, { laneKey, conversationKey, senderId }) => {
+    const rows = await tx.db
+      .selectFrom('inbox')
+      .select(['id', 'bundle'])
+      .where('laneKey', '=', laneKey)
+      .orderBy('seq', 'desc')
+      .limit(splitTextLookBack)
+      .execute();
+    const name = bundleKey(splitTextName(senderId), conversationKey);
+    const piece = rows.find(({ bundle }) => bundle === name);
+    if (piece === undefined) return undefined;
+    // Only this item's content is read: that of fifty messages may be megabytes, and every command runs this query.
+    return json.content((await readRow(tx, 'inbox', piece.id, ['content'])).content).sentAt;
+  },
+};

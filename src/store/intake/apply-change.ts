@@ -6,13 +6,15 @@
 
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { type AttachmentRef, fileKeyOf, isSameFiles } from '#contracts/attachment.ts';
+import { changeKeptMention } from '../access/admit.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { type InboxContent, type IncomingFile, json } from '../base/json.ts';
+import { type InboxContent, type IncomingFile, json, type KeptMessage } from '../base/json.ts';
 import { oneLine, summaryLineOf } from '../base/one-line.ts';
-import { changeRow, readRow } from '../base/row-by-key.ts';
-import { insertNotice } from '../delivery/insert-notice.ts';
+import { changeRow, readRow } from '../base/row-access.ts';
+import { markReachable, markUnreachable, moveConversation, movedTo } from '../delivery/conversation.ts';
+import { ensureConversation, insertNotice } from '../delivery/part.ts';
 import {
   canBeCorrected,
   changeSummary,
@@ -22,14 +24,14 @@ import {
   withdrawCorrections,
 } from '../items/corrections.ts';
 import { fetchWaitMs } from '../items/enqueue-item.ts';
-import { reviveSummary } from '../items/revive-summary.ts';
-import { appendNote } from '../rows/append-transcript.ts';
-import { leaveContextFiles } from '../rows/context-files.ts';
-import { endItems, endSummarized } from '../rows/item-states.ts';
-import { lockLane } from '../rows/lane-row.ts';
-import { rememberContext } from '../rows/remember-context.ts';
-import type { AcceptEventInput } from './accept-input.ts';
-import type { Decision, EditDecision, UnreadEditDecision } from './proposal.ts';
+import { reviveSummary } from '../items/overflow.ts';
+import { leaveContextFiles, rememberContext } from '../rows/group-context.ts';
+import { endItems, endSummarized } from '../rows/item.ts';
+import { lockLane } from '../rows/lane.ts';
+import { leaveFiles } from '../rows/left-files.ts';
+import { appendNote } from '../rows/transcript.ts';
+import type { AcceptEventInput } from './lane-views.ts';
+import type { Decision, EditDecision, KeptChange, UnreadEditDecision } from './proposal.ts';
 
 type DeleteDecision = Extract<Decision, { kind: 'delete' }>;
 type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
@@ -82,7 +84,7 @@ async function fetchAnew(
  * Returns the new words, the new files if they differ from the earlier ones, and the content with both. Another
  * person's words remain data after any edit; the sender's own become data once an edit makes them another's.
  */
-export function withNewText(content: InboxContent, edit: EditDecision) {
+function withNewText(content: InboxContent, edit: EditDecision) {
   const { text, provenance = content.provenance } = edit;
   const words = content.provenance === undefined ? edit.prompt : (edit.dataPrompt ?? edit.prompt);
   const { tail: _, unknownFields: __, ...rest } = content;
@@ -343,4 +345,60 @@ async function findContext(tx: Tx, { proposal }: AcceptEventInput) {
   if (!seen) return undefined;
   await lockLane(tx, seen.laneKey);
   return find();
+}
+
+/**
+ * Changes or drops the message kept for a stranger or for a group, if the event is about it. The caller must lock the
+ * account.
+ */
+export async function changeKept(
+  tx: Tx,
+  { input: { account }, proposal: { senderId, messageId, conversationKey } }: AcceptEventInput,
+  change: KeptChange,
+): Promise<void> {
+  const changed = (known: KeptMessage) =>
+    change === 'deleted' ? undefined : { ...known, content: withNewText(known.content, change).changed };
+  await changeKeptMention(tx, { subject: conversationKey, senderId, messageId }, changed);
+  const row = await tx.db
+    .selectFrom('pairings')
+    .select(['id', 'kept'])
+    .where('account', '=', account)
+    .where('peerId', '=', senderId)
+    .executeTakeFirst();
+  const known = json.kept(row?.kept ?? null);
+  if (row === undefined || known === undefined || known.messageId !== messageId) return;
+  const next = changed(known);
+  if (next === undefined) await leaveFiles(tx, { route: known.route, files: known.content.attachments });
+  await changeRow(tx, 'pairings', row.id, { kept: next === undefined ? null : JSON.stringify(next) });
+}
+
+type Migration = Extract<Decision, { kind: 'migrate' }>;
+type Membership = Extract<Decision, { kind: 'membership' }>;
+
+/**
+ * Moves a conversation to its new id. Its session key is still derived from the first id, so the session, settings and
+ * allow-list entry remain; unsent parts move along. Repeating it changes nothing.
+ */
+export async function migrateConversation(
+  tx: Tx,
+  accepting: AcceptEventInput,
+  { from, to, toKey }: Migration,
+): Promise<Acceptance> {
+  await moveConversation(tx, { fromKey: accepting.proposal.conversationKey, from, toKey, to });
+  accepting.effects.deliveries.push(toKey);
+  return { kind: 'ignored', reason: 'migrated' };
+}
+
+export async function changeMembership(
+  tx: Tx,
+  accepting: AcceptEventInput,
+  { isMember }: Membership,
+): Promise<Acceptance> {
+  const key = accepting.proposal.conversationKey;
+  await ensureConversation(tx, key);
+  // The bot leaves the old id of a group that has moved to another.
+  if ((await movedTo(tx, key)) !== undefined) return { kind: 'ignored', reason: 'migrated' };
+  if (isMember) await markReachable(tx, key);
+  else await markUnreachable(tx, key);
+  return { kind: 'ignored', reason: 'membership' };
 }

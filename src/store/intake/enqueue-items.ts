@@ -1,10 +1,10 @@
 import type { StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import type { LaneRef } from '../base/lane-spec.ts';
+import type { LaneRef } from '../base/keys.ts';
 import { type EnqueuedItem, enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
-import { lockOrMakeLanes } from '../rows/lane-row.ts';
+import { lockOrMakeLanes } from '../rows/lane.ts';
 
 export type EnqueueInput = {
   readonly items: readonly { readonly lane: LaneRef; readonly item: InnerItem }[];

@@ -1,10 +1,12 @@
 /** Views of the lanes that a batch's items enter, all read together. */
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
-import type { LaneRef, LaneSpec } from '../base/lane-spec.ts';
-import { markReachable, readUnreachable } from '../delivery/reachability.ts';
-import { type OpenItem, readOpenItems, readOpenItemsOf } from '../items/open-items.ts';
-import { type Lane, lockLane, lockOrMakeLanes, makeLane } from '../rows/lane-row.ts';
+import type { Effects } from '../base/effects.ts';
+import type { LaneRef, LaneSpec } from '../base/keys.ts';
+import { markReachable, readUnreachable } from '../delivery/conversation.ts';
+import { type OpenItem, readOpenItems, readOpenItemsOf } from '../items/waiting-items.ts';
+import { type Lane, lockLane, lockOrMakeLanes, makeLane } from '../rows/lane.ts';
+import type { AcceptInput, Proposal } from './proposal.ts';
 
 /** A locked lane and its open items. */
 export type LaneView = { readonly lane: Lane; readonly open: readonly OpenItem[] };
@@ -79,3 +81,11 @@ export async function readLaneViews(
   const views = lanes.map((lane) => [lane.key, { lane, open: openIn.get(lane.key) ?? [] }] as const);
   return new LaneViews(new Map(views), new Set(unreachable));
 }
+
+/** One event being accepted, with the batch's shared input and the place where its effects are collected. */
+export type AcceptEventInput = {
+  readonly input: AcceptInput;
+  readonly proposal: Proposal;
+  readonly effects: Effects;
+  readonly views: LaneViews;
+};

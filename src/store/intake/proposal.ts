@@ -1,18 +1,17 @@
 import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
+import type { Provenance } from '#contracts/envelope.ts';
 import type { AskedCommand } from '#contracts/outbound.ts';
-import type { Provenance } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { GroupRequest } from '../access/admit-group.ts';
-import type { Decider } from '../access/decider.ts';
-import type { PairingRequest } from '../access/request-pairing.ts';
-import type { SenderRole } from '../access/sender-roles.ts';
+import type { GroupRequest } from '../access/admit.ts';
+import type { PairingRequest } from '../access/pairing.ts';
+import type { Decider, SenderRole } from '../access/sender-roles.ts';
 import type { Effects } from '../base/effects.ts';
 import type { InboxContent } from '../base/json.ts';
-import type { LaneSpec } from '../base/lane-spec.ts';
-import type { NewItem } from '../items/new-item.ts';
+import type { LaneSpec } from '../base/keys.ts';
+import type { NewItem } from '../items/enqueue-item.ts';
 import type { SeenLinks } from '../links/read-links.ts';
-import type { Anchor } from './anchors.ts';
+import type { Anchor } from './event.ts';
 
 /** One platform event with intake's decision about it, ready to be stored. */
 export type Proposal = {

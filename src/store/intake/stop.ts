@@ -1,16 +1,16 @@
-import { lockCommand } from '../access/lock-command.ts';
-import type { CommandPlace, CommandScene, Tx } from '../base/command.ts';
-import type { Effects } from '../base/effects.ts';
+import { lockCommand } from '../access/sender-roles.ts';
+import type { CommandPlace, CommandScene, StepTx, StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { findRow } from '../base/row-by-key.ts';
-import { readChild, readLiveChildren } from '../children/child-rows.ts';
+import { findRow } from '../base/row-access.ts';
+import { lockLineage, readChild, readLiveChildren } from '../children/child.ts';
 import { lockBelow, stopTree } from '../children/stop-tree.ts';
-import { senderRef } from '../items/item-change.ts';
+import { cancel } from '../items/change-item.ts';
+import { type Actor, senderRef } from '../items/item-change.ts';
+import { reviveSummary } from '../items/overflow.ts';
 import { dropRetained } from '../items/retained-steers.ts';
-import { reviveSummary } from '../items/revive-summary.ts';
-import { endSummaries } from '../rows/end-summaries.ts';
-import { endItems } from '../rows/item-states.ts';
-import { type Lane, lockLane } from '../rows/lane-row.ts';
+import { endItems, endSummaries } from '../rows/item.ts';
+import { type Lane, lockLane } from '../rows/lane.ts';
 import { cancelRun } from '../waits/parked.ts';
 
 /** The extent of a stop: how much of a lane's work it may end. */
@@ -161,4 +161,61 @@ async function startedBy(tx: Tx, runId: string, senderId: string): Promise<boole
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
+}
+
+/** Result of a cancel: whether there was anything to cancel, and the work that the commit makes due. */
+type SessionCancelled = { readonly isCancelled: boolean; readonly effects: Effects };
+
+/** Work to cancel: all of a session, or one of its runs. */
+export type CancelSessionInput = {
+  readonly laneKey: string;
+  /** The run reserved for a message. While the message waits, only it is cancelled; after its end nothing happens. */
+  readonly runId?: string;
+};
+
+/**
+ * Stops the session's run and its sub-agents, no matter who began it, and cancels waiting messages that programs have
+ * sent. Safe to repeat; with `runId` even if the lane is working on something else by then.
+ */
+export const cancelSession: StoreCommand<CancelSessionInput, SessionCancelled> = {
+  name: 'cancelSession',
+  run: async (tx, { laneKey, runId }) => {
+    const effects = noEffects();
+    const lane = await lockLineage(tx, laneKey);
+    if (!lane) return { isCancelled: false, effects };
+    if (runId !== undefined) return cancelReserved(tx, lane, { runId, effects });
+    const scene = { account: 'api', senderId: '', effects };
+    const result = await stop(tx, lane, { scene, input: { isPrivileged: true, isAll: false } });
+    return { isCancelled: result === 'done', effects };
+  },
+};
+
+async function cancelReserved(
+  tx: StepTx,
+  lane: Lane,
+  { runId, effects }: { readonly runId: string; readonly effects: Effects },
+): Promise<SessionCancelled> {
+  const item = await readReserved(tx, lane.key, runId);
+  if (!item) return { isCancelled: false, effects };
+  const { kind } = await cancel(tx, lane, { number: item.seq, actor: program, effects });
+  if (kind === 'done') return { isCancelled: true, effects };
+  const isAtWork = item.state === 'taken' && item.runId === lane.runId;
+  if (!isAtWork || lane.runId === null) return { isCancelled: false, effects };
+  await dropRetained(tx, lane.runId, ({ id }) => id === item.id);
+  // No message has this sender, so other people's waiting messages remain.
+  const scene = { account: 'api', senderId: runId, effects };
+  await stop(tx, lane, { scene, input: { isPrivileged: true, isAll: false } });
+  return { isCancelled: true, effects };
+}
+
+/** The actor for requests with the access token. */
+const program: Actor = { ref: 'api', people: [], mayChangeAny: true, mayPromoteOwn: true };
+
+function readReserved(tx: Tx, laneKey: string, runId: string) {
+  return tx.db
+    .selectFrom('inbox')
+    .select(['id', 'seq', 'state', 'runId'])
+    .where('laneKey', '=', laneKey)
+    .where('reservedRunId', '=', runId)
+    .executeTakeFirst();
 }

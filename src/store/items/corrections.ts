@@ -8,13 +8,13 @@ import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json } from '../base/json.ts';
-import { changeRow } from '../base/row-by-key.ts';
+import { changeRow } from '../base/row-access.ts';
 import type { InboxTable } from '../base/tables.ts';
-import { endItems } from '../rows/item-states.ts';
-import type { Lane } from '../rows/lane-row.ts';
+import { endItems } from '../rows/item.ts';
+import type { Lane } from '../rows/lane.ts';
 import { fetchWaitMs, type PlacedItem, placeItem } from './enqueue-item.ts';
 import { dropRetained } from './retained-steers.ts';
-import { isCorrectionOf, readWaiting, type WaitingRow } from './waiting-rows.ts';
+import { isCorrectionOf, readWaiting, type WaitingRow } from './waiting-items.ts';
 
 /** A message in its current state, and its lane, whose lock the caller holds. */
 export type LockedItem = { readonly row: Selectable<InboxTable>; readonly lane: Lane };

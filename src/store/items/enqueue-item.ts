@@ -6,20 +6,19 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { Authority } from '#contracts/outcome.ts';
-import { type RunTarget, routeOf } from '#contracts/route.ts';
+import { type ReplyRoute, type RunTarget, routeOf } from '#contracts/route.ts';
 import { noteOwner } from '../alerts/owner-route.ts';
 import type { Tx } from '../base/command.ts';
-import { conversationKeyOf } from '../base/conversation-key.ts';
 import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json, targetText } from '../base/json.ts';
-import type { LaneRef } from '../base/lane-spec.ts';
+import { conversationKeyOf, type LaneRef, type LaneSpec } from '../base/keys.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { insertItem } from '../rows/item-states.ts';
-import { type Lane, lockLane, makeLane, takeSeqOfArrival } from '../rows/lane-row.ts';
+import { insertItem } from '../rows/item.ts';
+import { type Lane, lockLane, makeLane, takeSeqOfArrival } from '../rows/lane.ts';
 import { cancelRun } from '../waits/parked.ts';
 import { senderRef } from './item-change.ts';
-import { putNewestAhead } from './put-ahead.ts';
 import { dropRetained } from './retained-steers.ts';
+import { putNewestAhead } from './waiting-items.ts';
 
 /** The longest a lane waits for a file before it continues without it, ms. */
 export const fetchWaitMs = 20_000;
@@ -168,3 +167,35 @@ async function touchActiveRun(tx: Tx, lane: Lane, item: PlacedItem, effects: Eff
   await putNewestAhead(tx, lane, { id: item.id, by: senderRef(item) });
   await cancelRun(tx, lane, { reason: 'interrupt', effects });
 }
+
+/** An item to insert. */
+export type NewItem = {
+  readonly id: string;
+  readonly kind: 'message' | 'command';
+  readonly lane: LaneSpec;
+  readonly route: ReplyRoute;
+  readonly authority: Authority;
+  readonly content: InboxContent;
+  readonly bundle?: Bundle;
+  /**
+   * How long after a message a forward or an album of the same sender still belongs to it, and a text to an album, ms.
+   * Absent: it never does.
+   */
+  readonly joinMs?: number;
+  /**
+   * Whether it passes the mention gate on its own. If it doesn't, it is remembered as context, unless another item of
+   * its bundle passes.
+   */
+  readonly passesGate: boolean;
+  /** How many unmentioned messages are remembered per lane. */
+  readonly contextLimit: number;
+};
+
+/** Parts that belong together: an album, or a text that the client has split. */
+export type Bundle = {
+  readonly name: string;
+  /** How long to wait for more parts after the last one, ms. */
+  readonly windowMs: number;
+  /** The name is used for one message only, so a part that comes after the others were taken still belongs to it. */
+  readonly isOneMessage?: true;
+};

@@ -8,11 +8,12 @@
 import type { Selectable } from 'kysely';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { insertRow } from '../base/insert-row.ts';
-import { newRowId } from '../base/row-id.ts';
+import { json } from '../base/json.ts';
+import { newRowId } from '../base/keys.ts';
+import { oneLine } from '../base/one-line.ts';
+import { insertRow } from '../base/row-access.ts';
 import type { InboxTable, ItemChangesTable } from '../base/tables.ts';
-import { type Lane, lockLane } from '../rows/lane-row.ts';
-import type { Actor } from './actor.ts';
+import { type Lane, lockLane } from '../rows/lane.ts';
 
 export type ItemRow = Selectable<InboxTable>;
 
@@ -97,4 +98,25 @@ export async function recordChange(
 export function wakeIfIdle(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): void {
   if (lane.runId !== null && lane.leaseUntil > tx.now) return;
   effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
+}
+
+/** Who asks for a change to waiting items. */
+export type Actor = {
+  /** `<channel>:<peer>` or `console`, as recorded. */
+  readonly ref: string;
+  /** All of their accounts, `<channel>:<peer>`, whose messages count as their own. */
+  readonly people: readonly string[];
+  /** True for owners and, in groups, administrators, who may change anybody's messages. */
+  readonly mayChangeAny: boolean;
+  /** True for administrators who aren't owners, since other people's messages run with their senders' rights. */
+  readonly mayRewordOwnOnly?: true;
+  /** True in a direct conversation, where one's own messages may be moved up; in a group that would delay others. */
+  readonly mayPromoteOwn: boolean;
+  /** Where the change was requested, so that everybody there sees it; absent on the page and the command line. */
+  readonly conversationKey?: string;
+};
+
+/** Returns the beginning of a message's current text, on one line; '' for a message that is only files. */
+export function excerptOf({ content }: { readonly content: string }): string {
+  return oneLine(json.content(content).text);
 }

@@ -8,8 +8,8 @@ import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { InboxTable } from '../base/tables.ts';
-import { endItems, returnItems } from '../rows/item-states.ts';
-import { isCorrectionOf, readWaiting } from './waiting-rows.ts';
+import { endItems, returnItems } from '../rows/item.ts';
+import { isCorrectionOf, readWaiting } from './waiting-items.ts';
 
 /**
  * Requeues the run's retained steers that weren't used, in their old places, and removes them from the transcript; they

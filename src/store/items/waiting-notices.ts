@@ -10,10 +10,10 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem, isOutOfBudget, isUnnotifiedItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { changeRow, findRow } from '../base/row-by-key.ts';
-import { insertPart, lockConversations } from '../delivery/insert-part.ts';
-import { isStillWaiting, waitingNoticeKeyOf } from '../delivery/waiting-notice-part.ts';
-import { lockLanes } from '../rows/lane-row.ts';
+import { changeRow, findRow } from '../base/row-access.ts';
+import { insertPart, lockConversations } from '../delivery/part.ts';
+import { isStillWaiting, waitingNoticeKeyOf } from '../delivery/record-send.ts';
+import { lockLanes } from '../rows/lane.ts';
 
 /** A waiting message whose sender hasn't been notified yet. */
 export type UnnotifiedItem = {

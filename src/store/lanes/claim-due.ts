@@ -1,8 +1,14 @@
 import type { StepTx } from '../base/command.ts';
 import { addEffects, type Effects } from '../base/effects.ts';
-import { isChildLane } from '../children/child-rows.ts';
-import { type ClaimedRun, type ClaimInput, claimBy, claimLane } from './claim-lane.ts';
-import { type ClaimFacts, lockForClaims } from './lock-claim.ts';
+import { isChildLane } from '../children/child.ts';
+import {
+  type ClaimedRun,
+  type ClaimFacts,
+  type ClaimInput,
+  claimBy,
+  claimLane,
+  lockForClaims,
+} from './claim-lane.ts';
 
 /** The claiming holder and its free slots, each with a new run id. */
 export type ClaimTerms = Omit<ClaimInput, 'laneKey' | 'newRunId'> & {

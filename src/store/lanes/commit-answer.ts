@@ -1,32 +1,33 @@
+import { ParleyError } from '#contracts/errors.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { alertFailedRun } from '../alerts/failed-run.ts';
+import { alertFailedRun } from '../alerts/alert.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { changeRow, plus } from '../base/row-by-key.ts';
-import { lockLineageAt } from '../children/lock-lineage.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, plus } from '../base/row-access.ts';
+import { lockAbove, lockLineageAt } from '../children/child.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
-import type { NewPart } from '../delivery/insert-part.ts';
-import { insertReply } from '../delivery/insert-reply.ts';
-import { closePreview } from '../delivery/part-states.ts';
+import { type Conversation, insertReply, lockForReply } from '../delivery/insert-reply.ts';
+import { closePreview, type NewPart } from '../delivery/part.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
-import { readWaiting } from '../items/waiting-rows.ts';
+import { readWaiting, type WaitingRow } from '../items/waiting-items.ts';
 import {
   chargeCost,
   closeLostCalls,
   closeModelCalls,
   type ModelCallEnd,
   type NewModelCall,
+  type OpenCalls,
   openModelCall,
-} from '../money/model-calls.ts';
-import { deliveryFailed, endAnswered } from '../rows/item-states.ts';
-import type { Lane } from '../rows/lane-row.ts';
-import type { RunFence } from '../rows/run-fence.ts';
-import { type AssistantImage, writeAssistant } from './assistant-row.ts';
+} from '../money/model-call.ts';
+import { deliveryFailed, endAnswered } from '../rows/item.ts';
+import { type Lane, lockLaneAt } from '../rows/lane.ts';
+import type { RunFence } from '../rows/run.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
-import { closeRun, type LaneExit, stopChildrenOf } from './close-run.ts';
-import { lockForAnswer } from './lock-answer.ts';
+import { type AssistantImage, type StoredImage, writeAssistant } from './commit-turn.ts';
+import { closeRun, type LaneExit, stopChildrenOf } from './end-run.ts';
 import {
   asSteers,
   type Boundary,
@@ -34,6 +35,7 @@ import {
   readSteered,
   type SteerContext,
   type SteerTarget,
+  steerTarget,
 } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
@@ -206,3 +208,62 @@ export const endRun: StoreCommand<RunEndInput, { readonly next: LaneExit; readon
     return { next: await closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };
   },
 };
+
+/** Everything that committing a run's answer depends on, read under its lane's lock. */
+type LockAnswerAnswerFacts = {
+  readonly lane: Lane;
+  readonly waiting: readonly WaitingRow[];
+  readonly run: SteerTarget;
+  /** An earlier image of the answer, and the run's open model calls. */
+  readonly before: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
+  /** The conversation that the reply goes to. */
+  readonly seen: Conversation | undefined;
+};
+
+type Answer = { readonly messageId: string; readonly route: ReplyRoute | undefined };
+
+/**
+ * Locks the run's lane and its ancestors, then the conversation that the answer goes to, and reads what the answer
+ * depends on: all in one round trip, the lane's lock first. Throws `stale_epoch`.
+ */
+async function lockForAnswer(
+  tx: Tx,
+  { laneKey, epoch, runId }: RunFence,
+  { messageId, route }: Answer,
+): Promise<LockAnswerAnswerFacts> {
+  await lockAbove(tx, laneKey);
+  const [lane, waiting, rows, seen] = await Promise.all([
+    lockLaneAt(tx, laneKey, epoch),
+    readWaiting(tx, laneKey),
+    runWithCalls.all(tx, { runId, messageId }),
+    route && lockForReply(tx, route),
+  ]);
+  const [run] = rows;
+  if (!run) throw new ParleyError('internal', `There is no run ${runId}.`);
+  const { isFinished } = run;
+  const open = rows.flatMap(({ id, reserved, budgetKeys }) =>
+    id === null ? [] : [[id, { reserved: reserved ?? 0, budgetKeys }] as const],
+  );
+  const known = isFinished === null ? undefined : { isFinished };
+  return { lane, waiting, run: steerTarget(run), before: { known, open: new Map(open) }, seen };
+}
+
+/** The run, once for each of its open calls, or once if it has none. */
+const runWithCalls = prepared((db, of: QueryParams<{ runId: string; messageId: string }>) =>
+  db
+    .selectFrom('runs')
+    .leftJoin('modelCalls', (join) =>
+      join.onRef('modelCalls.runId', '=', 'runs.id').on('modelCalls.state', '=', 'open'),
+    )
+    .select(['runs.route', 'runs.authority', 'runs.cancelReason', 'runs.nextOrdinal'])
+    .select(['modelCalls.id', 'modelCalls.reserved', 'modelCalls.budgetKeys'])
+    .select((eb) =>
+      eb
+        .selectFrom('transcript')
+        .select('transcript.isFinished')
+        .where('transcript.id', '=', of.messageId)
+        .$asScalar()
+        .as('isFinished'),
+    )
+    .where('runs.id', '=', of.runId),
+);

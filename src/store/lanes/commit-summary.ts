@@ -1,14 +1,14 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { StepTx, StoreCommand } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
-import { changeRow, findRow } from '../base/row-by-key.ts';
-import { lockLineageAt } from '../children/lock-lineage.ts';
-import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-calls.ts';
-import { appendMessage } from '../rows/append-transcript.ts';
-import { lockLaneAt } from '../rows/lane-row.ts';
-import type { RunFence } from '../rows/run-fence.ts';
-import type { LaneExit } from './close-run.ts';
+import { changeRow, findRow } from '../base/row-access.ts';
+import { lockLineageAt } from '../children/child.ts';
+import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-call.ts';
+import { lockLaneAt } from '../rows/lane.ts';
+import type { RunFence } from '../rows/run.ts';
+import { appendMessage } from '../rows/transcript.ts';
 import { endRun, type RunEndInput } from './commit-answer.ts';
+import type { LaneExit } from './end-run.ts';
 import { readSteered } from './steer.ts';
 
 /** A summary of a session and where the session is cut. */
@@ -68,3 +68,15 @@ async function storeSummary(tx: StepTx, input: SummaryInput): Promise<void> {
     completionTokens,
   });
 }
+
+/** Sizes of what every request begins with, in estimated tokens. */
+export type PromptSizes = { readonly instructionTokens: number; readonly toolTokens: number };
+
+/** Records the sizes for `/context`, along with another commit: they are only displayed. */
+export const savePromptSizes: StoreCommand<RunFence & PromptSizes & { readonly sessionId: string }, void> = {
+  name: 'savePromptSizes',
+  run: async (tx, { laneKey, epoch, sessionId, instructionTokens, toolTokens }) => {
+    await lockLaneAt(tx, laneKey, epoch);
+    await changeRow(tx, 'sessions', sessionId, { instructionTokens, toolTokens });
+  },
+};

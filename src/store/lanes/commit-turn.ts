@@ -1,14 +1,23 @@
+import type { MessagePart, Unsendable } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand } from '../base/command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { changeRow } from '../base/row-by-key.ts';
-import { insertPart } from '../delivery/insert-part.ts';
-import { type ModelCallEnd, type NewModelCall, openModelCall } from '../money/model-calls.ts';
-import { endCall, insertCall, type StoredResult, startCall } from '../rows/call-states.ts';
-import { lockLaneAt, takeSeq } from '../rows/lane-row.ts';
-import type { RunFence } from '../rows/run-fence.ts';
-import { type AssistantImage, writeAssistant } from './assistant-row.ts';
+import { changeRow, findRow, plus } from '../base/row-access.ts';
+import { insertPart } from '../delivery/part.ts';
+import {
+  chargeCost,
+  closeModelCalls,
+  type ModelCallEnd,
+  type NewModelCall,
+  type OpenCalls,
+  openModelCall,
+  type Spent,
+} from '../money/model-call.ts';
+import { lockLaneAt, takeSeq } from '../rows/lane.ts';
+import type { RunFence } from '../rows/run.ts';
+import { endCall, insertCall, type StoredResult, startCall } from '../rows/tool-call.ts';
+import { appendMessage, type Charge } from '../rows/transcript.ts';
 import { type Boundary, type SteerContext, steerAt } from './steer.ts';
 
 /**
@@ -113,5 +122,92 @@ export const storeNotice: StoreCommand<NoticeInput, Effects> = {
       await insertPart(tx, { key, route, content, purpose: 'notice', runId, timeline }),
     );
     return effects;
+  },
+};
+
+/** An assistant message as it is stored; later images replace earlier ones. */
+export type AssistantImage = {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly parts: readonly MessagePart[];
+  readonly model: string | undefined;
+};
+
+type AssistantRowInput = {
+  readonly message: AssistantImage;
+  readonly runId: string;
+  readonly isFinished: boolean;
+  /** The model calls that wrote it, once they are over. */
+  readonly calls?: readonly ModelCallEnd[];
+  /** Both as the caller read them under its lane's lock. */
+  readonly before?: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
+};
+
+/**
+ * Writes the current state of an assistant message and the cost of its calls. Returns false if the message was
+ * already finished, which means that this is a repeat.
+ */
+export async function writeAssistant(
+  tx: Tx,
+  { message, runId, isFinished, calls = [], before }: AssistantRowInput,
+): Promise<boolean> {
+  const { id, sessionId, parts, model } = message;
+  const { known, open } = before ?? {
+    known: await findRow(tx, 'transcript', id, ['isFinished']),
+    open: undefined,
+  };
+  if (known?.isFinished === 1) return false;
+  const spent = await closeModelCalls(tx, runId, calls, open);
+  const charge = chargeOf(spent);
+  if (!charge) await chargeCost(tx, sessionId, spent);
+  if (!known) {
+    await appendMessage(tx, { id, sessionId, role: 'assistant', parts, model, runId, isFinished, charge });
+    return true;
+  }
+  if (charge) {
+    const { cost, promptTokens, completionTokens } = charge;
+    await changeRow(tx, 'sessions', sessionId, { cost: plus(cost), promptTokens, completionTokens });
+  }
+  const image = { parts: JSON.stringify(parts), isFinished: isFinished ? 1 : 0, model };
+  await changeRow(tx, 'transcript', id, { ...image, updatedAt: tx.now });
+  return true;
+}
+
+/** Returns undefined if none of its calls were counted. */
+function chargeOf({ cost, usage }: Spent): Charge | undefined {
+  return (
+    usage && {
+      cost,
+      promptTokens: usage.inputTokens + usage.cacheWriteTokens,
+      completionTokens: usage.outputTokens + usage.cacheReadTokens,
+    }
+  );
+}
+
+/** An earlier image of a message. */
+export type StoredImage = { readonly isFinished: number };
+
+type MarkInput = RunFence & {
+  readonly marks: readonly { readonly id: string; readonly unsendable: Unsendable }[];
+};
+
+/**
+ * Records which contents no request may include any more, so that they are searched for only once. Safe to repeat:
+ * marks are set, not added to.
+ */
+export const markUnsendable: StoreCommand<MarkInput, void> = {
+  name: 'markUnsendable',
+  run: async (tx, input) => {
+    await lockLaneAt(tx, input.laneKey, input.epoch);
+    for (const { id, unsendable } of input.marks) {
+      await tx.db
+        .updateTable('transcript')
+        .set({ unsendable, updatedAt: tx.now })
+        .where('id', '=', id)
+        .where('sessionId', '=', (eb) =>
+          eb.selectFrom('runs').select('sessionId').where('runs.id', '=', input.runId),
+        )
+        .execute();
+    }
   },
 };

@@ -1,10 +1,15 @@
 import type { StoreCommand } from '../base/command.ts';
 import { lockClassesOf } from '../children/class-room.ts';
-import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-calls.ts';
-import { endStalePauses, giveUpLease, releaseFreeLane, renewLease } from '../rows/lane-leases.ts';
-import { lockLaneAt, lockLanes } from '../rows/lane-row.ts';
-import type { RunFence } from '../rows/run-fence.ts';
-import { handOverRun, noteFailure } from '../rows/run-states.ts';
+import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-call.ts';
+import {
+  endStalePauses,
+  giveUpLease,
+  lockLaneAt,
+  lockLanes,
+  releaseFreeLane,
+  renewLease,
+} from '../rows/lane.ts';
+import { handOverRun, noteFailure, type RunFence } from '../rows/run.ts';
 
 export type Renewal = {
   readonly holder: string;

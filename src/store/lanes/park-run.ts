@@ -1,15 +1,18 @@
 import type { MessagePart } from '#contracts/message.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
 import type { Settlement } from '#contracts/tool.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { findRow, readRow } from '../base/row-by-key.ts';
+import { findRow, readRow } from '../base/row-access.ts';
 import { wakeNext } from '../children/class-room.ts';
-import { awaitCalls } from '../rows/call-states.ts';
-import { giveUpLease, raiseEpoch } from '../rows/lane-leases.ts';
-import { type Lane, lockLane, lockLaneAt } from '../rows/lane-row.ts';
-import type { RunFence } from '../rows/run-fence.ts';
-import { pauseRun } from '../rows/run-states.ts';
-import { settleCall } from '../waits/settle-call.ts';
+import { insertNotice } from '../delivery/part.ts';
+import type { BudgetRefusal } from '../money/budget.ts';
+import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-call.ts';
+import { giveUpLease, type Lane, lockLane, lockLaneAt, raiseEpoch } from '../rows/lane.ts';
+import { pauseRun, type RunFence } from '../rows/run.ts';
+import { awaitCalls } from '../rows/tool-call.ts';
+import { settleCall } from '../waits/parked.ts';
+import { readSteered } from './steer.ts';
 
 /** A run to park, and its longest wait. */
 export type ParkInput = RunFence & {
@@ -59,7 +62,7 @@ type ParkedLaneInput = ParkInput & {
 };
 
 /** Releases the run and its lane until the wait is settled or expires. */
-export async function leaveParked(
+async function leaveParked(
   tx: Tx,
   lane: Lane,
   { runId, epoch, reason, workedMs, waitMs, budgetWait, waits, effects }: ParkedLaneInput,
@@ -117,5 +120,38 @@ export const settleParkedCall: StoreCommand<SettleInput, SettleResult> = {
     if (!lane) return { settlement: 'unknown-call', laneKey: undefined, effects };
     const settlement = await settleCall(tx, lane, { ...answer, partsFor: () => parts }, effects);
     return { settlement, laneKey: lane.key, effects };
+  },
+};
+
+type BudgetParking = ParkInput & {
+  readonly refusal: BudgetRefusal;
+  /** Every model call that isn't closed yet. */
+  readonly modelCalls: readonly ModelCallEnd[];
+  /** Notifies the person, once per run and budget; absent if nobody is notified. */
+  readonly notice: { readonly route: ReplyRoute; readonly text: string } | undefined;
+};
+
+/**
+ * Parks the run until its budget has room for the refused call, for at most `waitMs`; the sweep or a stop ends the
+ * wait. If room appeared before this step, the next look or sweep finds it. A repeat is rejected as stale.
+ */
+export const parkForBudget: StoreCommand<BudgetParking, ParkResult> = {
+  name: 'parkForBudget',
+  run: async (tx, input) => {
+    const { laneKey, epoch, runId, refusal, modelCalls, notice } = input;
+    const lane = await lockLaneAt(tx, laneKey, epoch);
+    const effects = noEffects();
+    const waits = (await readSteered(tx, runId)).cancelReason === undefined;
+    const left = await leaveParked(tx, lane, {
+      ...input,
+      budgetWait: JSON.stringify(refusal),
+      waits,
+      effects,
+    });
+    await chargeCost(tx, lane.sessionId, await closeModelCalls(tx, runId, modelCalls));
+    if (!waits || notice === undefined) return left;
+    const key = `${runId}:${refusal.key}`;
+    effects.deliveries.push(await insertNotice(tx, { ...notice, key, laneKey, runId }));
+    return left;
   },
 };

@@ -1,9 +1,9 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { changeRow } from '../base/row-by-key.ts';
-import { lockLaneAt } from '../rows/lane-row.ts';
-import type { RunFence } from '../rows/run-fence.ts';
+import { changeRow } from '../base/row-access.ts';
+import { lockLaneAt } from '../rows/lane.ts';
+import type { RunFence } from '../rows/run.ts';
 
 /** A run's tool call and its progress: it is `started` from the commit before its tool runs. */
 export type RunCall = {

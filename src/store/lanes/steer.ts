@@ -6,12 +6,12 @@ import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { findRow, readRow } from '../base/row-by-key.ts';
+import { findRow, readRow } from '../base/row-access.ts';
 import type { RunsTable } from '../base/run-tables.ts';
 import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
-import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
-import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
-import type { RunFence } from '../rows/run-fence.ts';
+import { readWaiting, type WaitingRow } from '../items/waiting-items.ts';
+import { type Lane, lockLaneAt } from '../rows/lane.ts';
+import type { RunFence } from '../rows/run.ts';
 import { type TextFraming, takeRows } from './take-rows.ts';
 
 /** How steers are framed and delivered. */

@@ -1,15 +1,19 @@
 import { sql } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
-import type { StoreCommand, StoreQuery } from '../base/command.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
 import { isFetchingItem, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { archiveChild, type Child, lockLineage, readChild, readLiveChildren } from '../children/child.ts';
 import { readFullClasses } from '../children/class-room.ts';
-import { dropHeld } from '../rows/item-states.ts';
-import { lockLanes } from '../rows/lane-row.ts';
-import { rememberContext } from '../rows/remember-context.ts';
+import { finishChild } from '../children/finish-child.ts';
+import { cancelItemsOf, statusOfEnd, statusOfStop, stopBranch } from '../children/stop-tree.ts';
+import { rememberContext } from '../rows/group-context.ts';
+import { dropHeld } from '../rows/item.ts';
+import { type Lane, lockLanes } from '../rows/lane.ts';
 import { type RunOutOfBudget, readRunsWithRoom, type WaitPlace } from '../waits/budget-waits.ts';
-import { archiveAfterMs } from './sweep-child.ts';
+import { giveUpRun } from './end-run.ts';
 
 /** Findings of one scan: what is due, by lane and by conversation. */
 export type Sweep = {
@@ -321,3 +325,71 @@ export const closeBundles: StoreCommand<
     }
   },
 };
+
+/** How long a child stays in the lists of recent ones after its end, ms. */
+const archiveAfterMs = 60 * 60_000;
+
+/**
+ * Applies a child's time limits: stops it past its deadline, fences it if it was asked to stop and hasn't, ends it when
+ * it has nothing left to do, and archives it long after its end. Safe to repeat.
+ */
+export const sweepChild: StoreCommand<{ readonly childId: string }, Effects> = {
+  name: 'sweepChild',
+  run: async (tx, { childId }) => {
+    const effects = noEffects();
+    const seen = await readChild(tx, childId);
+    const lane = seen && (await lockLineage(tx, seen.laneKey));
+    const child = lane && (await readChild(tx, childId));
+    if (!child) return effects;
+    if (child.endedAt !== null) {
+      if (child.endedAt + archiveAfterMs <= tx.now) await archiveChild(tx, childId);
+    } else if (child.stopAt !== null) {
+      if (child.stopAt <= tx.now) return fence(tx, lane, child);
+    } else if (child.deadlineAt <= tx.now) {
+      await stopBranch(tx, child, 'timeout', effects);
+    } else if (await isAtRest(tx, lane, child)) {
+      await finishChild(tx, child, { status: await statusOfRest(tx, child) }, effects);
+    }
+    return effects;
+  },
+};
+
+/** Ends the child's run from the store's point of view, whatever its holder still does. */
+async function fence(tx: Tx, lane: Lane, child: Child): Promise<Effects> {
+  if (lane.runId !== null) {
+    const run = { id: lane.runId, route: null };
+    return giveUpRun(tx, { ...lane, epoch: lane.epoch + 1 }, { run, text: '', ...stoppedLate });
+  }
+  const effects = noEffects();
+  await cancelItemsOf(tx, lane.key);
+  await finishChild(tx, child, { status: statusOfStop(child.stopReason) }, effects);
+  return effects;
+}
+
+const stoppedLate = { endReason: 'stop', detail: 'it was asked to stop but did not do so in time' } as const;
+
+/** Says whether the child has nothing left to do: no run, no waiting items and no children. */
+async function isAtRest(tx: Tx, lane: Lane, child: Child): Promise<boolean> {
+  if (lane.runId !== null) return false;
+  const waiting = await tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .limit(1)
+    .executeTakeFirst();
+  return waiting === undefined && (await readLiveChildren(tx, { sessionIds: [child.id] })).length === 0;
+}
+
+/** Returns the status of its last run; a child that never had one is lost. */
+async function statusOfRest(tx: Tx, child: Child) {
+  const run = await tx.db
+    .selectFrom('inbox')
+    .innerJoin('runs', 'runs.id', 'inbox.runId')
+    .select('runs.endReason')
+    .where('inbox.laneKey', '=', child.laneKey)
+    .where('inbox.runId', 'is not', null)
+    .orderBy('runs.startedAt', 'desc')
+    .executeTakeFirst();
+  return run ? statusOfEnd(run.endReason) : 'lost';
+}

@@ -1,17 +1,17 @@
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-import { cleanLabel } from '../../texts/clean-untrusted.ts';
+import { cleanLabel } from '../../texts/untrusted-text.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { type InboxContent, type IncomingFile, json } from '../base/json.ts';
+import { newRowId } from '../base/keys.ts';
 import { fileLine } from '../base/one-line.ts';
-import { changeRow } from '../base/row-by-key.ts';
-import { newRowId } from '../base/row-id.ts';
-import type { WaitingRow } from '../items/waiting-rows.ts';
-import { appendMessage } from '../rows/append-transcript.ts';
-import { leaveContextFiles, readUnshown } from '../rows/context-files.ts';
-import { takeItem } from '../rows/item-states.ts';
-import type { Lane } from '../rows/lane-row.ts';
+import { changeRow } from '../base/row-access.ts';
+import type { WaitingRow } from '../items/waiting-items.ts';
+import { leaveContextFiles, readUnshown } from '../rows/group-context.ts';
+import { takeItem } from '../rows/item.ts';
+import type { Lane } from '../rows/lane.ts';
+import { appendMessage } from '../rows/transcript.ts';
 
 /** How text other than the prompt itself is framed for the model; contains this turn's random delimiter. */
 export type TextFraming = {

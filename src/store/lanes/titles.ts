@@ -4,18 +4,16 @@
  */
 
 import { type AgentMessage, textOf } from '#contracts/message.ts';
-import { cleanUntrusted } from '../../texts/clean-untrusted.ts';
+import { cleanUntrusted } from '../../texts/untrusted-text.ts';
 import type { Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
-import { changeRow, findRow, plus } from '../base/row-by-key.ts';
-import { newRowId } from '../base/row-id.ts';
-import { sumOf } from '../base/sum-of.ts';
-import { isChildLane } from '../children/child-rows.ts';
-import { innerContent } from '../children/inner-content.ts';
+import { newRowId } from '../base/keys.ts';
+import { changeRow, findRow, plus, sumOf } from '../base/row-access.ts';
+import { innerContent, isChildLane } from '../children/child.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
-import type { WaitingRow } from '../items/waiting-rows.ts';
-import type { Lane } from '../rows/lane-row.ts';
+import type { WaitingRow } from '../items/waiting-items.ts';
+import type { Lane } from '../rows/lane.ts';
 
 /** Longest title, characters. */
 const longestTitle = 80;

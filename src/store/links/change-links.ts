@@ -6,13 +6,14 @@
  * aren't changed here: they belong to the accounts (`src/inbound/authorise.ts`).
  */
 
+import type { Authority } from '#contracts/outcome.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
-import { lockCommand } from '../access/lock-command.ts';
-import { personLabel } from '../access/person-label.ts';
-import type { CommandPlace, CommandScene, StepTx, Tx } from '../base/command.ts';
-import { changeRow } from '../base/row-by-key.ts';
-import { countGuess, hasAttemptLeft, lockLinks } from './link-attempts.ts';
-import { crossesTrustLine, type Rights } from './trust-line.ts';
+import { lockCommand, personLabel, readRolesOf } from '../access/sender-roles.ts';
+import type { CommandPlace, CommandScene, StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import type { QueryParams } from '../base/prepared.ts';
+import { changeRow, ensureRow, locking } from '../base/row-access.ts';
+import { insertNotice } from '../delivery/part.ts';
 
 /** A code to issue. Accounts are named `<channel>:<peer>`. */
 export type NewCode = {
@@ -280,3 +281,144 @@ async function addAccount(tx: Tx, { peer, identity, route }: Entry): Promise<voi
     .onConflict((conflict) => conflict.column('peer').doUpdateSet({ identity }))
     .execute();
 }
+
+/*
+ * A counter starts over once its window has passed without an attempt, so that no window of that length, wherever it
+ * begins, contains more attempts than this.
+ */
+
+/** Wrong codes per account; the window is the lifetime of a code. */
+const perPeer = { count: 5, windowMs: 600_000 };
+/** Codes looked up in total, across all people. */
+const forAll = { count: 10, windowMs: 60_000 };
+const everybody = '*';
+
+/**
+ * Locks all attempts (and with them every change of links) until the transaction ends, and says whether this account
+ * may try a code now. The counters are rows, so neither a restart nor a second process resets them.
+ */
+async function hasAttemptLeft(tx: Tx, peer: string): Promise<boolean> {
+  const together = await readCount(tx, everybody, forAll.windowMs);
+  if (together >= forAll.count) return false;
+  return (await readCount(tx, peer, perPeer.windowMs)) < perPeer.count;
+}
+
+/** Counts a code that was looked up; only a wrong one counts against the account. */
+async function countGuess(tx: Tx, { peer, isWrong }: { peer: string; isWrong: boolean }): Promise<void> {
+  await add(tx, everybody, forAll.windowMs);
+  if (isWrong) await add(tx, peer, perPeer.windowMs);
+}
+
+/** Locks the row that every change of links locks first. */
+async function lockLinks(tx: Tx): Promise<void> {
+  await readCount(tx, everybody, forAll.windowMs);
+}
+
+async function readCount(tx: Tx, peer: string, windowMs: number): Promise<number> {
+  let row = await lockedGuesses.first(tx, { peer });
+  if (!row) {
+    await ensureRow(tx, 'linkGuesses', { peer, since: 0, count: 0 });
+    row = await lockedGuesses.one(tx, { peer });
+  }
+  return row.since + windowMs > tx.now ? row.count : 0;
+}
+
+const lockedGuesses = locking((db, of: QueryParams<{ peer: string }>) =>
+  db.selectFrom('linkGuesses').select(['since', 'count']).where('peer', '=', of.peer),
+);
+
+async function add(tx: Tx, peer: string, windowMs: number): Promise<void> {
+  const count = await readCount(tx, peer, windowMs);
+  await tx.db
+    .updateTable('linkGuesses')
+    .set({ since: tx.now, count: count + 1 })
+    .where('peer', '=', peer)
+    .execute();
+  const forgotten = tx.now - Math.max(perPeer.windowMs, forAll.windowMs);
+  await tx.db
+    .deleteFrom('linkGuesses')
+    .where('since', '<=', forgotten)
+    .where('peer', '<>', everybody)
+    .execute();
+}
+
+/** Rights from the configuration; stored roles are applied on top. */
+export type Rights = {
+  /** Accounts that the configuration names, `<channel>:<peer>`. */
+  readonly named: Readonly<Record<string, Authority>>;
+  /** Rights of an approved user. */
+  readonly approved: Authority;
+};
+
+type JoinedPeers = {
+  readonly peers: readonly string[];
+  /** Accounts already linked in these identities count too. */
+  readonly identities: readonly string[];
+  readonly rights: Rights;
+};
+
+/** Says whether the accounts that would become one person currently have different rights. */
+async function crossesTrustLine(tx: Tx, { peers, identities, rights }: JoinedPeers): Promise<boolean> {
+  const linked =
+    identities.length === 0
+      ? []
+      : await tx.db.selectFrom('links').select('peer').where('identity', 'in', identities).execute();
+  const refs = [...new Set([...peers, ...linked.map(({ peer }) => peer)])];
+  const roles = await readRolesOf.run(tx, { refs });
+  const authorityOf = (ref: string): Authority => {
+    const role = roles.get(ref);
+    if (role === 'owner') return 'owner';
+    if (Object.hasOwn(rights.named, ref)) return rights.named[ref] ?? 'guest';
+    return role === 'user' ? rights.approved : 'guest';
+  };
+  return new Set(refs.map(authorityOf)).size > 1;
+}
+
+/**
+ * Links made in chat, for the operator to list and end. The operator never creates one, since a link requires proof
+ * from both accounts.
+ */
+/** An account that was linked in chat; `peer`: `<channel>:<peer>`. */
+type ChatLink = { readonly peer: string; readonly identity: string; readonly linkedAt: number };
+
+/** Reads the accounts that were linked in chat, grouped by identity, in the order in which they joined. */
+export const readChatLinks: StoreQuery<{ readonly limit: number }, readonly ChatLink[]> = {
+  query: 'readChatLinks',
+  run: (tx, { limit }) =>
+    tx.db
+      .selectFrom('links')
+      .select(['peer', 'identity', 'linkedAt'])
+      .orderBy('identity')
+      .orderBy('linkedAt')
+      .orderBy('peer')
+      .limit(limit)
+      .execute(),
+};
+
+type RemoveLinkInput = {
+  readonly peer: string;
+  /** Key of the notice to the account. */
+  readonly noticeKey: string;
+};
+
+/**
+ * Removes an account from its identity, like `/link remove` from another account, and notifies it. Safe to repeat: an
+ * account that isn't linked stays as it is.
+ */
+export const removeLink: StoreCommand<
+  RemoveLinkInput,
+  { readonly isRemoved: boolean; readonly effects: Effects }
+> = {
+  name: 'removeLink',
+  run: async (tx, { peer, noticeKey }) => {
+    const effects = noEffects();
+    if (tx.dialect === 'postgres') await lockLinks(tx);
+    await beginLinkStep(tx);
+    const asked = { own: peer, target: peer, identity: undefined, newIdentity: nameIdentity() };
+    const removed = await removeAccount(tx, asked);
+    if (removed.kind === 'not-linked') return { isRemoved: false, effects };
+    const notice = { key: noticeKey, route: removed.route, text: tx.texts.linkEndedByOwner };
+    effects.deliveries.push(await insertNotice(tx, notice));
+    return { isRemoved: true, effects };
+  },
+};

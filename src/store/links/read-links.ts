@@ -1,7 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { oneOf } from '../base/one-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { oneOf } from '../base/row-access.ts';
 
 /** Links made in chat that involve the given accounts. */
 export type ChatLinks = {

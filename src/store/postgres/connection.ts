@@ -2,7 +2,7 @@ import { type CompiledQuery, DefaultQueryExecutor, Kysely, PostgresDialect, type
 import type pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
 import type { NamedStatement, RemoteStatements } from '../base/command.ts';
-import { notShared } from '../base/not-shared.ts';
+import { notShared } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 import { type Answer, type Owner, type PreparedStatements, RoundTrip } from './round-trip.ts';
 

@@ -14,7 +14,6 @@ import type {
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
 import { Connection, kyselyOver } from './connection.ts';
-import { type Lender, sharing } from './shared-connection.ts';
 
 /** Codes of deadlocks and serialization failures: the transaction was rolled back and can simply be run again. */
 const repeatable = new Set(['40P01', '40001']);
@@ -280,4 +279,49 @@ function laterFault(message: string, cause: unknown): ParleyError {
 function isAway(code: string, message: string): boolean {
   if (/^(08|57|58|53|28|3D)/.test(code) || code === '25006' || code === '42501') return true;
   return /^E[A-Z]+$/.test(code) || /timeout|terminated|Connection/i.test(message);
+}
+
+/** Lends a pooled connection to one user, and afterwards returns it to the pool or discards it. */
+type Lender = <T>(use: (connection: Connection) => Promise<T>) => Promise<T>;
+
+type BorrowedConnection = {
+  readonly connection: Promise<Connection>;
+  users: number;
+  giveBack(): void;
+};
+
+/**
+ * Lends one connection to all concurrent users, none of whom may begin a transaction. Statements that they send while a
+ * round trip is under way go out with the next one. A failed statement also fails the statements of the other users;
+ * later users get another connection.
+ */
+function sharing(lend: Lender): Lender {
+  let shared: BorrowedConnection | undefined;
+  return async (use) => {
+    shared ??= borrow(lend);
+    const mine = shared;
+    mine.users += 1;
+    try {
+      return await use(await mine.connection);
+    } catch (error) {
+      if (shared === mine) shared = undefined;
+      throw error;
+    } finally {
+      mine.users -= 1;
+      if (mine.users === 0) {
+        if (shared === mine) shared = undefined;
+        mine.giveBack();
+      }
+    }
+  };
+}
+
+function borrow(lend: Lender): BorrowedConnection {
+  const { promise: connection, resolve, reject } = Promise.withResolvers<Connection>();
+  const { promise: ended, resolve: giveBack } = Promise.withResolvers<void>();
+  lend(async (lent) => {
+    resolve(lent);
+    await ended;
+  }).catch(reject);
+  return { connection, users: 0, giveBack };
 }

@@ -1,7 +1,6 @@
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import type { QueryParams } from '../base/prepared.ts';
-import { changeRow, findRow } from '../base/row-by-key.ts';
-import { locking, lockRows } from '../base/row-locks.ts';
+import { changeRow, findRow, locking, lockRows } from '../base/row-access.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
 

@@ -4,10 +4,10 @@
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
-import { lockRows } from '../base/row-locks.ts';
-import { voidDeliveryLeases } from '../delivery/delivery-leases.ts';
-import { firstRepeat, requeueParts } from '../delivery/part-states.ts';
-import { voidLaneLeases } from '../rows/lane-leases.ts';
+import { lockRows } from '../base/row-access.ts';
+import { voidDeliveryLeases } from '../delivery/claim-delivery.ts';
+import { firstRepeat, requeueParts } from '../delivery/part.ts';
+import { voidLaneLeases } from '../rows/lane.ts';
 import { voidAccountLeases } from './accounts.ts';
 
 /** The work of a process: everything, receiving or running agents. */

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
-import { countLiveChildren, countOrphans, type LiveChildren } from './count-children.ts';
 
 /** Counts of open work. The cost depends on the number of open rows, not on the history. */
 export type OpenCounts = {
@@ -155,4 +154,47 @@ async function countLongWaits(tx: Tx): Promise<{ readonly asked: number; readonl
     .execute();
   const of = (isAsked: number) => Number(rows.find((row) => Number(row.isAsked) === isAsked)?.count ?? 0);
   return { asked: of(1), late: of(0) };
+}
+
+/** Live sub-agents of one kind. */
+type LiveChildren = {
+  readonly state: 'queued' | 'running';
+  readonly depth: number;
+  readonly class: string;
+  readonly count: number;
+};
+
+/** How long after its deadline a stopped child may still be live; the sweep runs once a second. */
+const sweepGraceMs = 5_000;
+
+/** Counts live children. Only their index is read, so the cost depends on how many are live. */
+async function countLiveChildren(tx: Tx): Promise<readonly LiveChildren[]> {
+  const rows = await tx.db
+    .selectFrom('children')
+    .select((eb) => ['state', 'depth', 'laneClass', eb.fn.countAll<number>().as('count')])
+    .where('endedAt', 'is', null)
+    .groupBy(['state', 'depth', 'laneClass'])
+    .execute();
+  return rows.flatMap(({ state, depth, laneClass, count }) =>
+    state === 'done' ? [] : [{ state, depth, class: laneClass, count: Number(count) }],
+  );
+}
+
+/**
+ * Counts live children whose end nobody would learn of: the run at the top of their tree is over, and its lane is gone
+ * or has another session now. Those that were asked to stop are left out until their deadline has passed.
+ */
+async function countOrphans(tx: Tx): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as "count" from "children" as "child"
+      where "child"."endedAt" is null
+        and coalesce("child"."stopAt", 0) <= ${tx.now - sweepGraceMs}
+        and not exists (
+          select 1 from "runs" where "runs"."id" = "child"."treeId" and "runs"."state" <> 'finished')
+        and not exists (
+          select 1 from "trees"
+            join "sessions" on "sessions"."id" = "trees"."sessionId"
+            join "lanes" on "lanes"."key" = "sessions"."key" and "lanes"."sessionId" = "sessions"."id"
+            where "trees"."id" = "child"."treeId")`.execute(tx.db);
+  return Number(rows[0]?.count ?? 0);
 }

@@ -3,8 +3,7 @@ import type { Usage } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { findRow } from '../base/row-by-key.ts';
-import { sumOf } from '../base/sum-of.ts';
+import { findRow, sumOf } from '../base/row-access.ts';
 
 /** State of an item for which a run id was reserved. Times are ms since the epoch. */
 export type RunResult =

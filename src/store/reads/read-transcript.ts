@@ -6,9 +6,9 @@ import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/mess
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { findRow } from '../base/row-by-key.ts';
+import { findRow } from '../base/row-access.ts';
 import type { TranscriptTable } from '../base/run-tables.ts';
-import type { PromptSizes } from '../lanes/prompt-sizes.ts';
+import type { PromptSizes } from '../lanes/commit-summary.ts';
 
 /** A session's stored context. */
 export type StoredContext = {
@@ -151,3 +151,21 @@ function partsOf(stored: string): readonly MessagePart[] {
     return [{ type: 'text', data: { text: '[This message cannot be read any more.]' } }];
   }
 }
+
+/** Reads the request that a person added to the command that began the run; undefined if there is none. */
+export const readCompactHint: StoreQuery<{ readonly runId: string }, string | undefined> = {
+  query: 'readCompactHint',
+  run: async (tx, { runId }) => {
+    const row = await tx.db
+      .selectFrom('inbox')
+      .select('content')
+      .where('runId', '=', runId)
+      .where('state', '=', 'taken')
+      .executeTakeFirst();
+    // Made by the command's `load`.
+    const loaded = json.content(row?.content ?? '{}').command?.input as CompactInput | undefined;
+    return loaded?.input?.hint;
+  },
+};
+
+type CompactInput = { readonly input?: { readonly hint?: string } };

@@ -4,7 +4,7 @@ import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { newRowId } from '../base/row-id.ts';
+import { newRowId } from '../base/keys.ts';
 
 /** The files of one message; `at` in ms since the epoch. */
 export type LeftFiles = {

@@ -4,9 +4,8 @@
  */
 
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
-import { ensureRow } from '../base/insert-row.ts';
-import { changeRow } from '../base/row-by-key.ts';
-import type { SignInsTable } from '../base/sign-in-tables.ts';
+import { changeRow, ensureRow } from '../base/row-access.ts';
+import type { SignInsTable } from '../base/tables.ts';
 
 /** A browser that is signed in. */
 export type SignIn = Readonly<Omit<SignInsTable, 'secretHash' | 'issuer'>>;
@@ -84,3 +83,44 @@ function living(tx: Tx, at: number) {
     .select(['id', 'browser', 'createdAt', 'lastSeenAt', 'expiresAt'])
     .where('expiresAt', '>', at);
 }
+
+/** Addresses that have sent too many wrong secrets, one row each, so that a restart forgets none. */
+/** A locked-out address, or the first half of one, since a person may have every address that begins with it. */
+type Lockout = { readonly source: string; readonly until: number };
+
+/** Maximum number of rows; those that expire first are dropped. */
+const maxLockouts = 1_000;
+
+/** Locks an address out, and removes expired lockouts. Safe to repeat. */
+export const lockOut: StoreCommand<Lockout & { readonly at: number }, void> = {
+  name: 'lockOut',
+  run: async ({ db }, { source, until, at }) => {
+    await db.deleteFrom('lockouts').where('until', '<=', at).execute();
+    await db
+      .insertInto('lockouts')
+      .values({ source, until })
+      .onConflict((conflict) => conflict.column('source').doUpdateSet({ until }))
+      .execute();
+    const kept = db
+      .selectFrom('lockouts')
+      .select('source')
+      .orderBy('until', 'desc')
+      .orderBy('source')
+      .limit(maxLockouts);
+    await db.deleteFrom('lockouts').where('source', 'not in', kept).execute();
+  },
+};
+
+/** Reads when an address's lockout ends; undefined if it has none. */
+export const findLockout: StoreQuery<{ readonly source: string; readonly at: number }, number | undefined> = {
+  query: 'findLockout',
+  run: async ({ db }, { source, at }) => {
+    const row = await db
+      .selectFrom('lockouts')
+      .select('until')
+      .where('source', '=', source)
+      .where('until', '>', at)
+      .executeTakeFirst();
+    return row?.until;
+  },
+};

@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { readSteps } from '../../backup/sqlite-snapshot.ts';
 import { differencesOf } from '../migrate.ts';
 import { compareSteps, type StoreReport, toolRefusals } from '../store-report.ts';
-import { errorOf, faultOf } from './fault-of.ts';
+import { errorOf, faultOf } from './writer-messages.ts';
 
 /** Inspects the file. Reads every page once, which takes seconds per gigabyte. */
 export async function inspectSqlite(file: string): Promise<StoreReport> {

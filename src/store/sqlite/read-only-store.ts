@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { ParleyError } from '#contracts/errors.ts';
 import type { Store } from '../base/command.ts';
 import { directDatabase } from './direct-database.ts';
-import { errorOf, faultOf } from './fault-of.ts';
+import { errorOf, faultOf } from './writer-messages.ts';
 
 /** Opens a read-only connection to the database file. Throws SQLite's error if it can't be opened. */
 export function openReader(file: string): Pick<Store, 'read'> & { close(): void } {

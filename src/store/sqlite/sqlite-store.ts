@@ -3,9 +3,14 @@ import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Store, StoreCommand, StoreSetup } from '../base/command.ts';
-import { errorOf, faultOf } from './fault-of.ts';
 import { openReader } from './read-only-store.ts';
-import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
+import {
+  errorOf,
+  faultOf,
+  type WriterAnswer,
+  type WriterReport,
+  type WriterRequest,
+} from './writer-messages.ts';
 
 type Waiter = { resolve(output: unknown): void; reject(error: unknown): void };
 

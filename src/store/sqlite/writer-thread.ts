@@ -12,10 +12,8 @@ import type { ChatTexts } from '../../texts/chat-texts.ts';
 import type { StepTx, StoreProgram } from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
-import { cacheStatements } from './cached-database.ts';
-import { directDatabase } from './direct-database.ts';
-import { faultOf } from './fault-of.ts';
-import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
+import { cacheStatements, directDatabase } from './direct-database.ts';
+import { faultOf, type WriterAnswer, type WriterReport, type WriterRequest } from './writer-messages.ts';
 
 const { file, texts } = workerData as { readonly file: string; readonly texts: ChatTexts };
 const port = requirePort();

@@ -9,9 +9,9 @@ import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOutOfBudget } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { findRow } from '../base/row-by-key.ts';
-import type { BudgetLimit, BudgetRefusal } from '../money/budgets.ts';
-import { lockLane } from '../rows/lane-row.ts';
+import { findRow } from '../base/row-access.ts';
+import type { BudgetLimit, BudgetRefusal } from '../money/budget.ts';
+import { lockLane } from '../rows/lane.ts';
 import { unpark } from './parked.ts';
 
 /** A run that waits for room, or may continue. */

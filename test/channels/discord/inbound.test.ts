@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { timeOf } from '../../../channels/discord/ids.ts';
 import { readDispatch, readHistoric } from '../../../channels/discord/inbound.ts';
-import { readRemoval } from '../../../channels/discord/membership.ts';
+import { readRemoval } from '../../../channels/discord/reader.ts';
 import { conversationId, peerId } from '../../../src/contracts/ids.ts';
 import { check } from '../../replies/reply-generators.ts';
 import {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { IdentifyPace } from '../../../channels/discord/identify-pace.ts';
+import { IdentifyPace } from '../../../channels/discord/gateway.ts';
 import { hastyClock } from '../hasty-clock.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aDiscordStage, aText, type DiscordStage, forever } from './discord-stage.ts';

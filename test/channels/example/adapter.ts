@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { startAndStop } from '#channel-kit/start-and-stop.ts';
-import { sizeOf } from '#channel-kit/upload.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { accountId } from '#contracts/ids.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import { sizeOf } from '../../../src/channel-kit/send-result.ts';
 import { call } from './api.ts';
 import type { ExampleConfig } from './config.ts';
 import { callOf, resultOf } from './outbound.ts';

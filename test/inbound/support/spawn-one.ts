@@ -1,5 +1,5 @@
 import type { Store } from '../../../src/store/base/command.ts';
-import { childIdOf } from '../../../src/store/children/child-rows.ts';
+import { childIdOf } from '../../../src/store/children/child.ts';
 import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { aLane } from '../../store/builders.ts';

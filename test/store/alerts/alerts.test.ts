@@ -8,17 +8,17 @@ import {
   raiseAlert,
   readOpenAlerts,
   resolveAlert,
-} from '../../../src/store/alerts/note-alert.ts';
+} from '../../../src/store/alerts/alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../../src/store/alerts/owner-route.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 import { dropPart } from '../../../src/store/delivery/operator-actions.ts';
-import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import {
   type AlertMessageInput,
   queueAlertMessage,
   readOpenNotices,
   readPendingNotices,
 } from '../../../src/store/delivery/queue-alert-message.ts';
+import { readPartStates } from '../../../src/store/delivery/tool-send.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { aLane, aMessage, aRoute, aWorker, endWithout, routeFor, unique } from '../builders.ts';

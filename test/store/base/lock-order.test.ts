@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { LaneSpec } from '../../../src/store/base/lane-spec.ts';
+import type { LaneSpec } from '../../../src/store/base/keys.ts';
 import { dropPart, readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import { enqueueItems } from '../../../src/store/intake/enqueue-items.ts';

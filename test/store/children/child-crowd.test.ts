@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { ChildRecord } from '../../../src/contracts/child.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
-import { findChild, readChildren } from '../../../src/store/children/read-children.ts';
+import { findChild, readChildren } from '../../../src/store/children/child.ts';
 import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { describeEachDatabase } from '../each-database.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
 import type { Store, StoreQuery, Tx } from '../../../src/store/base/command.ts';
-import type { Child } from '../../../src/store/children/child-rows.ts';
+import type { Child } from '../../../src/store/children/child.ts';
 import { steerChild, stopChild } from '../../../src/store/children/operate-child.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { releaseFailedRun } from '../../../src/store/lanes/leases.ts';

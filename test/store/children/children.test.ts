@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import { findChild, readChildren } from '../../../src/store/children/child.ts';
 import { isClassBusy } from '../../../src/store/children/class-room.ts';
 import { steerChild, stopChild } from '../../../src/store/children/operate-child.ts';
-import { findChild, readChildren } from '../../../src/store/children/read-children.ts';
 import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { readSweep } from '../../../src/store/lanes/sweep.ts';

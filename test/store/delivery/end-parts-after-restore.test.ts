@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { endPartsAfterRestore } from '../../../src/store/delivery/end-parts-after-restore.ts';
 import { readUndelivered, retryPart } from '../../../src/store/delivery/operator-actions.ts';
+import { endPartsAfterRestore, readRestoreMark } from '../../../src/store/delivery/restore.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
-import { readRestoreMark } from '../../../src/store/reads/read-restore-mark.ts';
 import { openSignIn, readSignIns } from '../../../src/store/sign-ins/sign-ins.ts';
 import { someTimelines } from '../../support/some-timelines.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { MessageId } from '../../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
-import { readPartStates } from '../../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../../src/store/delivery/tool-send.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { aConversation, aCourier, policy } from '../a-conversation.ts';
 import { routeFor, unique } from '../builders.ts';

@@ -1,12 +1,8 @@
 import { expect, it } from 'vitest';
 import { plainText } from '../../../src/contracts/formatted-text.ts';
 import { type MessageId, partKey } from '../../../src/contracts/ids.ts';
-import { readPartStates } from '../../../src/store/delivery/post-part.ts';
-import {
-  adoptPreview,
-  readUnknownPreview,
-  recordPreview,
-} from '../../../src/store/delivery/record-preview.ts';
+import { adoptPreview, readUnknownPreview, recordPreview } from '../../../src/store/delivery/preview.ts';
+import { readPartStates } from '../../../src/store/delivery/tool-send.ts';
 import { handOver } from '../../../src/store/lanes/leases.ts';
 import { readPreview } from '../../../src/store/lanes/recover-run.ts';
 import { aConversation } from '../a-conversation.ts';

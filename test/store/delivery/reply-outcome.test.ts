@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { type MessageId, threadId } from '../../../src/contracts/ids.ts';
-import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import { conversationKeyOf } from '../../../src/store/base/keys.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
 import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { aConversation } from '../a-conversation.ts';

@@ -3,8 +3,12 @@ import { plainText } from '../../../src/contracts/formatted-text.ts';
 import { type MessageId, messageId } from '../../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { Store } from '../../../src/store/base/command.ts';
-import { type PostInput, readPartStates, storeToolParts } from '../../../src/store/delivery/post-part.ts';
-import { lastOwn } from '../../../src/store/delivery/tool-target.ts';
+import {
+  lastOwn,
+  type PostInput,
+  readPartStates,
+  storeToolParts,
+} from '../../../src/store/delivery/tool-send.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { routeFor, unique } from '../builders.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
 import { conversationId } from '../../../src/contracts/ids.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
-import { type Anchor, readAnchors } from '../../../src/store/intake/anchors.ts';
+import { type Anchor, readAnchors } from '../../../src/store/intake/event.ts';
 import { claimAccount, releaseAccount } from '../../../src/store/processes/accounts.ts';
 import { aMessage, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { AttachmentRef } from '../../../src/contracts/attachment.ts';
 import { textOf } from '../../../src/contracts/message.ts';
-import { storeFetched } from '../../../src/store/intake/fetching.ts';
+import { storeFetched } from '../../../src/store/intake/media.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
-import { cancelItems } from '../../../src/store/items/cancel-item.ts';
-import type { NewItem } from '../../../src/store/items/new-item.ts';
+import { cancelItems } from '../../../src/store/items/change-item.ts';
+import type { NewItem } from '../../../src/store/items/enqueue-item.ts';
 import { closeBundles } from '../../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { patienceMs } from '../../support/patience.ts';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { QueueSettings } from '../../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
-import type { NewItem } from '../../../src/store/items/new-item.ts';
+import type { NewItem } from '../../../src/store/items/enqueue-item.ts';
 import { aConversation } from '../a-conversation.ts';
 import { newCommand } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';

@@ -3,11 +3,15 @@ import { expect, it } from 'vitest';
 import { textOf } from '../../../src/contracts/message.ts';
 import type { QueueMode } from '../../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
-import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
-import type { Actor } from '../../../src/store/items/actor.ts';
-import { cancelItem, cancelItems } from '../../../src/store/items/cancel-item.ts';
-import { editItem, readAuthor } from '../../../src/store/items/edit-item.ts';
-import { promoteItem } from '../../../src/store/items/promote-item.ts';
+import { conversationKeyOf } from '../../../src/store/base/keys.ts';
+import {
+  cancelItem,
+  cancelItems,
+  editItem,
+  promoteItem,
+  readAuthor,
+} from '../../../src/store/items/change-item.ts';
+import type { Actor } from '../../../src/store/items/item-change.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../../src/store/reads/read-waiting-items.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { FinishReason } from '../../../src/contracts/message.ts';
 import type { Store } from '../../../src/store/base/command.ts';
-import { promoteItem } from '../../../src/store/items/promote-item.ts';
+import { promoteItem } from '../../../src/store/items/change-item.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn, endToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';

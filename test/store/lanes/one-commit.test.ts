@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readPartStates } from '../../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../../src/store/delivery/tool-send.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import type { ClaimTerms } from '../../../src/store/lanes/claim-due.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';

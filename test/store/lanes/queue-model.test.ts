@@ -6,10 +6,8 @@ import { type AgentMessage, type FinishReason, textOf } from '../../../src/contr
 import { dropPolicies, type QueueMode, queueModes } from '../../../src/contracts/queue-settings.ts';
 import type { Store } from '../../../src/store/base/command.ts';
 import type { Proposal } from '../../../src/store/intake/proposal.ts';
-import { cancelItem } from '../../../src/store/items/cancel-item.ts';
+import { cancelItem, editItem, promoteItem } from '../../../src/store/items/change-item.ts';
 import type { SteerDelivery } from '../../../src/store/items/choose-batch.ts';
-import { editItem } from '../../../src/store/items/edit-item.ts';
-import { promoteItem } from '../../../src/store/items/promote-item.ts';
 import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
@@ -30,7 +28,6 @@ import {
   newCommand,
   unique,
 } from '../builders.ts';
-
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 import { type Item, isGivenUp, QueueModel, type Who } from './queue-model.ts';

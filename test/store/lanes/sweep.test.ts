@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/store/base/command.ts';
-import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import { conversationKeyOf } from '../../../src/store/base/keys.ts';
 import { handOver, releaseFailedRun, resumePaused } from '../../../src/store/lanes/leases.ts';
 import { makeDue, readSweep, type SweepPlace } from '../../../src/store/lanes/sweep.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';

@@ -2,14 +2,13 @@
 import { describe, expect, it } from 'vitest';
 import type { TurnModels } from '../../../src/contracts/model.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
-import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
+import { storeToolParts } from '../../../src/store/delivery/tool-send.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { titleLaneOf, titleOf } from '../../../src/store/lanes/titles.ts';
-import { reserveCall } from '../../../src/store/money/reserve-call.ts';
-import { readPayer } from '../../../src/store/reads/read-payer.ts';
+import { reserveCall } from '../../../src/store/money/model-call.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
-import { readUsage } from '../../../src/store/reads/read-usage.ts';
+import { readPayer, readUsage } from '../../../src/store/reads/read-usage.ts';
 import { aLane, aMessage, aWorker, demoOnly, routeFor, type Saying, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { BudgetLimit } from '../../../src/store/money/budgets.ts';
+import type { BudgetLimit } from '../../../src/store/money/budget.ts';
 import type { StoreSettings } from '../../../src/store/open-store.ts';
 import { isLong } from '../../support/long-run.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';

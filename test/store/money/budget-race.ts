@@ -1,9 +1,8 @@
 /** Runs that race for the last dollar of a budget. */
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import type { BudgetLimit } from '../../../src/store/money/budgets.ts';
-import { callIdOf } from '../../../src/store/money/model-calls.ts';
-import { reserveCall } from '../../../src/store/money/reserve-call.ts';
+import type { BudgetLimit } from '../../../src/store/money/budget.ts';
+import { callIdOf, reserveCall } from '../../../src/store/money/model-call.ts';
 import { endWithout } from '../builders.ts';
 import { rate } from '../call-builders.ts';
 

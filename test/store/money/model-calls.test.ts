@@ -4,7 +4,7 @@ import type { CallEnd } from '../../../src/contracts/call-ledger.ts';
 import { noProbe } from '../../../src/contracts/probe.ts';
 import { createDemoProvider } from '../../../src/models/demo.ts';
 import { createRunCalls } from '../../../src/runs/call-ledger.ts';
-import { isAlertOpen } from '../../../src/store/alerts/note-alert.ts';
+import { isAlertOpen } from '../../../src/store/alerts/alert.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { handOver } from '../../../src/store/lanes/leases.ts';
@@ -13,9 +13,8 @@ import {
   deleteOldBudgets,
   endBudgetAlerts,
   hasBudget,
-} from '../../../src/store/money/budgets.ts';
-import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-calls.ts';
-import { reserveCall } from '../../../src/store/money/reserve-call.ts';
+} from '../../../src/store/money/budget.ts';
+import { callIdOf, type ModelCallEnd, reserveCall } from '../../../src/store/money/model-call.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
 import { readUsage } from '../../../src/store/reads/read-usage.ts';
 import { readRuns } from '../../../src/store/reads/why/read-runs.ts';

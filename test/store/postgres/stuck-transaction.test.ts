@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, it } from 'vitest';
 import type { StoreCommand } from '../../../src/store/base/command.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';
-import { lockLane } from '../../../src/store/rows/lane-row.ts';
+import { lockLane } from '../../../src/store/rows/lane.ts';
 import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
 import { openStore } from '../../support/open-store.ts';
 import { aConversation } from '../a-conversation.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
-import { readPartStates } from '../../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../../src/store/delivery/tool-send.ts';
 import { claimAccount } from '../../../src/store/processes/accounts.ts';
 import { addProcess, readBoots, voidProcesses } from '../../../src/store/processes/process-records.ts';
 import { policy } from '../a-conversation.ts';

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { readChildren } from '../../../src/store/children/read-children.ts';
-import { reserveCall } from '../../../src/store/money/reserve-call.ts';
-import { readActivity } from '../../../src/store/reads/read-activity.ts';
-import { readConversationChildren } from '../../../src/store/reads/read-conversation-children.ts';
+import { readChildren } from '../../../src/store/children/child.ts';
+import { reserveCall } from '../../../src/store/money/model-call.ts';
+import { readActivity, readConversationChildren } from '../../../src/store/reads/read-activity.ts';
 import { aConversation } from '../a-conversation.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { rate } from '../call-builders.ts';

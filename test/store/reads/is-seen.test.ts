@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readIsSeen } from '../../../src/store/reads/read-is-seen.ts';
+import { readIsSeen } from '../../../src/store/reads/own-messages.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/base/command.ts';
-import { setLaneMode } from '../../../src/store/lanes/set-lane-mode.ts';
+import { setLaneMode } from '../../../src/store/lanes/session.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { type LanePage, readLiveLanes } from '../../../src/store/reads/read-live-lanes.ts';
 import { readLaneStatus } from '../../../src/store/reads/read-sessions.ts';

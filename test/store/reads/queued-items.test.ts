@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { promoteItem } from '../../../src/store/items/promote-item.ts';
+import { promoteItem } from '../../../src/store/items/change-item.ts';
 import { findQueuedItem, readQueuedItems } from '../../../src/store/reads/read-waiting-items.ts';
 import { aMessage } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { commitSummary } from '../../../src/store/lanes/commit-summary.ts';
 import { titleLaneOf } from '../../../src/store/lanes/titles.ts';
-import { callIdOf } from '../../../src/store/money/model-calls.ts';
-import { reserveCall } from '../../../src/store/money/reserve-call.ts';
-import { findSession, readSessionReports } from '../../../src/store/reads/read-session-reports.ts';
+import { callIdOf, reserveCall } from '../../../src/store/money/model-call.ts';
+import { findSession, readSessionReports } from '../../../src/store/reads/read-sessions.ts';
 import { aLane, aMessage, aWorker, demoOnly, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';

@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
-import { cachedStatements } from '../../../src/store/sqlite/cached-database.ts';
+import { cachedStatements } from '../../../src/store/sqlite/direct-database.ts';
 
 it('prepares a statement once, however many were prepared before it', () => {
   const db = new BetterSqlite3(':memory:');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { faultOf } from '../../../src/store/sqlite/fault-of.ts';
+import { faultOf } from '../../../src/store/sqlite/writer-messages.ts';
 
 it.each([
   ['SQLITE_CORRUPT', /^\/data\/parley\.db is damaged .*, or its disk is failing \(no luck\)\. .*backup.*\.$/],

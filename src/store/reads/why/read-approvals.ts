@@ -1,5 +1,5 @@
 import type { Tx } from '../../base/command.ts';
-import { withoutNulls } from '../../base/without-nulls.ts';
+import { withoutNulls } from '../../base/row-access.ts';
 import type { Origin } from './read-parts.ts';
 
 /** A question of Parley's that a person decides, as shown by `why`. */

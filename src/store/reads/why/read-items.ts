@@ -4,9 +4,9 @@ import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
 import { json } from '../../base/json.ts';
 import { excerptOf } from '../../base/one-line.ts';
+import { type RowOf, withoutNulls } from '../../base/row-access.ts';
 import type { LedgerTable } from '../../base/tables.ts';
-import { type RowOf, withoutNulls } from '../../base/without-nulls.ts';
-import { causeIn } from '../../intake/unread-event.ts';
+import { causeIn } from '../../intake/event.ts';
 import { senderRef } from '../../items/item-change.ts';
 
 export type ItemRequest = {

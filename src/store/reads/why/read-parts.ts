@@ -1,8 +1,7 @@
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
 import { excerptOf } from '../../base/one-line.ts';
-import { findRow } from '../../base/row-by-key.ts';
-import { type RowOf, withoutNulls } from '../../base/without-nulls.ts';
+import { findRow, type RowOf, withoutNulls } from '../../base/row-access.ts';
 import type { EventFacts, ItemFacts } from './read-items.ts';
 
 export type PartRequest = {

@@ -1,8 +1,7 @@
-import { nameOfStored } from '../../alerts/alert-name.ts';
+import { nameOfStored } from '../../alerts/alert.ts';
 import type { Tx } from '../../base/command.ts';
 import { isOpenPart, isUnknownPart } from '../../base/index-predicates.ts';
-import { findRow, readRow } from '../../base/row-by-key.ts';
-import { withoutNulls } from '../../base/without-nulls.ts';
+import { findRow, readRow, withoutNulls } from '../../base/row-access.ts';
 import { findDirect, readRef } from './people.ts';
 import { type LaneFacts, readLane, readSession, type SessionFacts } from './read-session.ts';
 

@@ -2,8 +2,8 @@ import { waitExpired } from '#contracts/message.ts';
 import type { CacheMiss } from '#contracts/model.ts';
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
-import { withoutNulls } from '../../base/without-nulls.ts';
-import type { CallDoubt } from '../../money/model-calls.ts';
+import { withoutNulls } from '../../base/row-access.ts';
+import type { CallDoubt } from '../../money/model-call.ts';
 
 /** Reads the runs with these ids, in the order in which they began. */
 export async function readRuns(tx: Tx, ids: readonly string[]): Promise<readonly RunFacts[]> {

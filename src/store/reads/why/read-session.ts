@@ -1,7 +1,6 @@
 import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
-import { findRow, readRow } from '../../base/row-by-key.ts';
-import { withoutNulls } from '../../base/without-nulls.ts';
+import { findRow, readRow, withoutNulls } from '../../base/row-access.ts';
 import { readLaneRun } from './read-items.ts';
 
 /** A session as shown by `why`. */

@@ -1,6 +1,6 @@
 import type { Tx } from '../../base/command.ts';
 import { excerptOf } from '../../base/one-line.ts';
-import { withoutNulls } from '../../base/without-nulls.ts';
+import { withoutNulls } from '../../base/row-access.ts';
 
 /** A sub-agent as shown by `why`. */
 export type ChildFacts = Awaited<ReturnType<typeof readTree>>['children'][number];

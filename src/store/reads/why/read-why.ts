@@ -1,5 +1,5 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
-import { findRow } from '../../base/row-by-key.ts';
+import { findRow } from '../../base/row-access.ts';
 import { readPartKey } from '../own-messages.ts';
 import {
   approvalOfPart,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Tx } from '../../base/command.ts';
-import { keyColumns } from '../../base/row-by-key.ts';
+import { keyColumns } from '../../base/row-access.ts';
 import { findCalls } from './find-calls.ts';
 import { conversationsNamed, findDirect, readRef, readWriter } from './people.ts';
 import { findByCode } from './read-approvals.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { localSecond } from '#channel-kit/time-text.ts';
 import { renderRecord } from '../../../../src/cli/render-record.ts';
 import { renderTrace } from '../../../../src/cli/render-trace.ts';
-import { raiseAlert, resolveAlert } from '../../../../src/store/alerts/note-alert.ts';
+import { raiseAlert, resolveAlert } from '../../../../src/store/alerts/alert.ts';
 import { enqueueItems } from '../../../../src/store/intake/enqueue-items.ts';
 import { commitToolTurn, markToolStarted } from '../../../../src/store/lanes/commit-turn.ts';
 import { addProcess } from '../../../../src/store/processes/process-records.ts';

@@ -3,7 +3,7 @@ import { renderTrace } from '../../../../src/cli/render-trace.ts';
 import type { MessageId } from '../../../../src/contracts/ids.ts';
 import { waitExpired } from '../../../../src/contracts/message.ts';
 import { readRoles } from '../../../../src/store/access/sender-roles.ts';
-import { dismissNotice } from '../../../../src/store/alerts/note-alert.ts';
+import { dismissNotice } from '../../../../src/store/alerts/alert.ts';
 import { retryPart } from '../../../../src/store/delivery/operator-actions.ts';
 import { storeWaitingNotices } from '../../../../src/store/items/waiting-notices.ts';
 import {
@@ -11,7 +11,7 @@ import {
   markToolStarted,
   storeToolResults,
 } from '../../../../src/store/lanes/commit-turn.ts';
-import { parkForBudget } from '../../../../src/store/lanes/park-for-budget.ts';
+import { parkForBudget } from '../../../../src/store/lanes/park-run.ts';
 import { takeSteers } from '../../../../src/store/lanes/steer.ts';
 import { readWhy, type Why } from '../../../../src/store/reads/why/read-why.ts';
 import type { MessageTrace } from '../../../../src/store/reads/why/trace.ts';

@@ -1,0 +1,106 @@
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import { outgoingPrefix } from '../store/intake/media.ts';
+
+/** Returns the folder of the files received with messages. */
+export function mediaFolder(dataDir: string): string {
+  return join(dataDir, 'media');
+}
+
+/**
+ * Creates a name for a new file of the item, never the sender's; downloads append `.part` to it. The name of a file that
+ * may be looked at once says so, since it is removed earlier.
+ */
+export function newMediaName(inboxId: string, { isViewOnce = false } = {}): string {
+  return `${inboxId}.${crypto.randomUUID().slice(0, 8)}${isViewOnce ? '.once' : ''}`;
+}
+
+/** Creates a name for the copy of a file to send. */
+export function newOutgoingName(): string {
+  return newMediaName(`${outgoingPrefix}${crypto.randomUUID()}`);
+}
+
+/**
+ * Returns the item of a file named by `newMediaName`; undefined for any other name, and so for every path out of the
+ * folder.
+ */
+export function readMediaName(
+  name: string,
+): { readonly inboxId: string; readonly isViewOnce: boolean; readonly isPartial: boolean } | undefined {
+  const [, inboxId, once, partial] = /^([\w-]{1,64})\.[\da-f]{8}(\.once)?(\.part)?$/.exec(name) ?? [];
+  if (inboxId === undefined) return undefined;
+  return { inboxId, isViewOnce: once !== undefined, isPartial: partial !== undefined };
+}
+
+/** Returns the type of a file by its first bytes, whatever the sender claims. SVG and HTML are text. */
+export function sniffType(head: Buffer): string {
+  const latin = head.subarray(0, 16).toString('latin1');
+  if (latin.startsWith('\x89PNG\r\n')) return 'image/png';
+  if (latin.startsWith('\xff\xd8\xff')) return 'image/jpeg';
+  if (latin.startsWith('GIF87a') || latin.startsWith('GIF89a')) return 'image/gif';
+  if (latin.startsWith('RIFF') && latin.slice(8, 12) === 'WEBP') return 'image/webp';
+  if (latin.startsWith('%PDF-')) return 'application/pdf';
+  if (latin.startsWith('OggS')) return 'audio/ogg';
+  if (latin.startsWith('ID3') || latin.startsWith('\xff\xfb')) return 'audio/mpeg';
+  if (latin.slice(4, 8) === 'ftyp') return 'video/mp4';
+  if (latin.startsWith('PK\x03\x04')) return 'application/zip';
+  return isText(head) ? 'text/plain' : 'application/octet-stream';
+}
+
+function isText(head: Buffer): boolean {
+  return head.length > 0 && !head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27));
+}
+
+/** Watches the free space of the data folder's disk. */
+export interface FreeSpace {
+  /** False while the folder's disk is too full to accept anything. */
+  isEnough(): boolean;
+  stop(): Promise<void>;
+}
+
+const leastBytes = 200 * 1024 * 1024;
+const intervalMs = 5_000;
+
+/** Watches the disk outside the hot path. Below 200 MB intake visibly stops, and cursors stay where they are. */
+export function watchFreeSpace(deps: {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}): FreeSpace {
+  const { folder, clock, log } = deps;
+  const stopping = new AbortController();
+  let isEnough = true;
+  const loop = async () => {
+    while (!stopping.signal.aborted) {
+      try {
+        const { bavail, bsize } = await statfs(folder);
+        const was = isEnough;
+        isEnough = bavail * bsize >= leastBytes;
+        if (was !== isEnough)
+          log[isEnough ? 'info' : 'error'](
+            { folder, freeBytes: bavail * bsize },
+            isEnough ? 'disk.space-recovered' : 'disk.space-exhausted',
+          );
+      } catch (error) {
+        log.warn({ folder, error }, 'disk.not-measured');
+      }
+      await clock.wait(intervalMs, stopping.signal);
+    }
+  };
+  const running = loop();
+  return {
+    isEnough: () => isEnough,
+    stop: () => {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+/** Says whether the folder's disk stays usable with this many more bytes on it. True if that can't be determined. */
+export async function hasRoom(folder: string, bytes: number): Promise<boolean> {
+  const stats = await statfs(folder).catch(() => undefined);
+  return stats === undefined || stats.bavail * stats.bsize >= leastBytes + bytes;
+}
