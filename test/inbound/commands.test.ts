@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import type { Asker, CommandCall, CommandDeps } from '../../src/commands/chat-command.ts';
+import type { Asker, CommandCall, CommandDeps, Right } from '../../src/commands/chat-command.ts';
 import { chatCommands, nativeCommands, parseCommand } from '../../src/commands/list.ts';
 import { hashPairingCode } from '../../src/commands/one-time-code.ts';
 import { fillText, textsFor } from '../../src/texts/chat-texts.ts';
 
 import { holds } from '../support/holds.ts';
 import { commandDeps } from './support/command-deps.ts';
+import { readDocumentedCommands } from './support/documented-commands.ts';
 
 const bot = { name: 'Parley_Bot' };
 
@@ -258,30 +259,30 @@ describe('chat commands', () => {
     expect(right('/status', guest, 'group')).toBe('allowed');
   });
 
-  it('decides every command, chat, role and admin as listed', () => {
-    // Who may use each command in a group; in a direct conversation everybody may use all but the owner's.
-    // Everybody may use /queue for their own messages, which only its arguments show.
-    const adminsOnly: readonly string[] = [
-      'new',
-      'reset',
-      'compact',
-      'model',
-      'think',
-      'queue',
-      'activation',
-    ];
-    const ownersDmOnly: readonly string[] = ['pair'];
-    const ownersOnly: readonly string[] = ['approve', 'deny'];
-    const expected = (name: string, { chat, authority, isAdmin }: Asker) => {
-      if (ownersDmOnly.includes(name)) return chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied';
-      if (ownersOnly.includes(name)) return authority === 'owner' ? 'allowed' : 'denied';
-      if (chat === 'dm' || authority === 'owner' || isAdmin) return 'allowed';
-      if (adminsOnly.includes(name)) return 'denied';
-      return name === 'stop' || name === 'subagents' ? 'own' : 'allowed';
+  it('decides every command, chat, role and admin as documented', () => {
+    const isOwner = ({ authority }: Asker) => authority === 'owner';
+    // In a direct conversation everybody may use all but the owners’.
+    const isAdmin = (asker: Asker) => asker.chat === 'dm' || isOwner(asker) || asker.isAdmin === true;
+    const expected: Readonly<Record<string, (asker: Asker) => Right>> = {
+      everybody: () => 'allowed',
+      'administrators, owners': (asker) => (isAdmin(asker) ? 'allowed' : 'denied'),
+      owners: (asker) => (isOwner(asker) ? 'allowed' : 'denied'),
     };
+    // Those whose right depends on their words, on the chat, or on whose message it is.
+    const special: Readonly<Record<string, (asker: Asker) => Right>> = {
+      stop: (asker) => (isAdmin(asker) ? 'allowed' : 'own'),
+      subagents: (asker) => (isAdmin(asker) ? 'allowed' : 'own'),
+      queue: (asker) => (isAdmin(asker) ? 'allowed' : 'denied'),
+      budget: () => 'allowed',
+      link: () => 'allowed',
+      pair: (asker) => (asker.chat === 'dm' && isOwner(asker) ? 'allowed' : 'denied'),
+    };
+    const documented = new Map(readDocumentedCommands().map((row) => [row.name, row.inGroupsFor]));
     for (const { name, right } of chatCommands) {
-      for (const asker of everyAsker)
-        expect([name, asker, right(asker)]).toEqual([name, asker, expected(name, asker)]);
+      for (const asker of everyAsker) {
+        const wanted = (special[name] ?? expected[documented.get(name) ?? ''])?.(asker);
+        expect([name, asker, right(asker)]).toEqual([name, asker, wanted]);
+      }
     }
   });
 
@@ -301,28 +302,7 @@ describe('chat commands', () => {
 
   it('registers every command in a form that networks accept', () => {
     const native = nativeCommands(textsFor('en'));
-    expect(native.map(({ name }) => name).sort()).toEqual([
-      'activation',
-      'approve',
-      'budget',
-      'compact',
-      'context',
-      'deny',
-      'help',
-      'link',
-      'model',
-      'new',
-      'pair',
-      'queue',
-      'reset',
-      'start',
-      'status',
-      'stop',
-      'subagents',
-      'think',
-      'usage',
-      'whoami',
-    ]);
+    expect(native.map(({ name }) => name)).toEqual(chatCommands.map(({ name }) => name));
     for (const { name, description } of native) {
       expect(name).toMatch(/^[a-z]{1,32}$/);
       expect(description.length).toBeGreaterThanOrEqual(3);
@@ -331,7 +311,10 @@ describe('chat commands', () => {
   });
 
   it('queues the commands that change the session and applies the others at once', () => {
-    const inLane = chatCommands.filter(({ order }) => order === 'lane').map(({ name }) => name);
-    expect(inLane).toEqual(['new', 'reset', 'compact', 'model', 'think']);
+    const orders = new Map(chatCommands.map(({ name, order }) => [name, order]));
+    for (const name of ['new', 'reset', 'compact', 'model', 'think'])
+      expect([name, orders.get(name)]).toEqual([name, 'lane']);
+    for (const name of ['stop', 'status', 'queue', 'subagents', 'budget', 'pair'])
+      expect([name, orders.get(name)]).toEqual([name, 'now']);
   });
 });

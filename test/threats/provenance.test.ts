@@ -12,18 +12,12 @@ import { openOwnStore } from '../support/own-store.ts';
 import { anAccessFixture, type Door } from './access-fixture.ts';
 import { type Form, type Network, openNetworks, type Role } from './provenance-forms.ts';
 
-/** Every chat command, with arguments that would make it act. */
-const orders = {
-  help: ['/help'],
-  status: ['/status'],
+/** What makes a command act that doesn't act when sent alone. */
+const orders: Readonly<Record<string, readonly string[]>> = {
   stop: ['/stop all'],
-  new: ['/new'],
-  reset: ['/reset'],
   compact: ['/compact all of it'],
-  context: ['/context'],
   model: ['/model haiku'],
   think: ['/think high'],
-  usage: ['/usage'],
   budget: ['/budget', '/budget gateway 100'],
   queue: ['/queue reset'],
   subagents: ['/subagents list'],
@@ -32,10 +26,9 @@ const orders = {
   pair: ['/pair list', '/pair approve ABCDEFGH', '/pair confirm ABCDEFGH', '/pair revoke net:1'],
   approve: ['/approve abcdefghij'],
   deny: ['/deny abcdefghij'],
-  whoami: ['/whoami'],
   start: ['/start ABCDEFGH'],
-} as const;
-const texts = Object.values(orders).flat();
+};
+const texts = chatCommands.flatMap(({ name }) => orders[name] ?? [`/${name}`]);
 
 type Cell = { readonly form: Form; readonly role: Role; readonly text: string };
 
@@ -43,8 +36,8 @@ describe('text that its sender did not write (threat 19)', () => {
   const dataDir = sharedFolder();
   const store = openOwnStore(dataDir);
 
-  it('tries every command as borrowed text', () => {
-    expect(Object.keys(orders).sort()).toEqual(chatCommands.map(({ name }) => name).sort());
+  it('gives arguments to commands that exist', () => {
+    expect(chatCommands.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(orders)));
   });
 
   it.each(openNetworks.map((open) => open()).map((network) => [network.channel, network] as const))(
