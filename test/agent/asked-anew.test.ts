@@ -160,7 +160,7 @@ describe('a message that arrives during a model call', () => {
     expect(said).toEqual(['user: hello', 'assistant: Once']);
   });
 
-  it('gives up at most three calls', async () => {
+  it('gives up at most three calls for messages that arrive', async () => {
     let count = 0;
     let tell = () => {};
     const model = scriptedModel(

@@ -117,7 +117,7 @@ describe('the cut of a compaction', () => {
     );
   });
 
-  it('keeps no more than requested if possible, and starts with a person’s message', () => {
+  it("keeps no more than requested if possible, and starts with a person's message", () => {
     const turn = (name: string): readonly Step[] => [
       { kind: 'says', role: 'user', words: 40 },
       { kind: 'answers', words: 10, calls: [[name, 50]], finish: 'tool_use', isSteered: false },

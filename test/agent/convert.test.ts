@@ -39,7 +39,7 @@ const answer = (id: string, content = `result of ${id}`, isError = false) => ({
   isError,
 });
 
-describe('the provider’s message format', () => {
+describe("the provider's message format", () => {
   it('joins consecutive messages of one side', async () => {
     const messages = [
       userSays('1', 'a'),
@@ -202,7 +202,7 @@ describe('the provider’s message format', () => {
     ]);
   });
 
-  it('marks the gateway’s own notes, and opens a cut history with one', async () => {
+  it("marks the gateway's own notes, and opens a cut history with one", async () => {
     const messages = [
       aMessage('assistant', '1', text('hi'), finish()),
       aMessage('system', '2', text('edited')),

@@ -54,7 +54,7 @@ const changes: fc.Arbitrary<FactChanges> = fc
 const budget = { numRuns: 1_000, interruptAfterTimeLimit: 1_000 };
 
 describe('the list of facts', () => {
-  it('loses only the facts named, however full it is', () => {
+  it('drops only the facts named, however full the list is', () => {
     holds(
       fc.property(fc.array(changes, { maxLength: 12 }), fc.integer({ min: 0, max: 200 }), (all, units) => {
         let known: readonly string[] = [];

@@ -23,7 +23,7 @@ describe('fitting a conversation into the window', () => {
     expect(cut(messages, 1000)).toBe(messages);
   });
 
-  it('leaves out the oldest messages, says so, and starts with a person’s message', () => {
+  it("leaves out the oldest messages, says so, and starts with a person's message", () => {
     const long = 'x'.repeat(300);
     const messages = [
       say('user', long, '1'),
@@ -44,7 +44,7 @@ describe('fitting a conversation into the window', () => {
     expect(cut(messages, 10).at(-1)?.id).toBe('big');
   });
 
-  it('never starts with an answer or a result, and keeps the end of a conversation and its summary', () => {
+  it('never starts a cut conversation with an answer or a result, and keeps its end and summary', () => {
     const role = fc.constantFrom<AgentMessage['role']>('user', 'assistant', 'tool', 'system');
     const transcripts = fc.array(fc.tuple(role, fc.string({ maxLength: 200 })), {
       minLength: 1,

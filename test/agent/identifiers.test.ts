@@ -45,7 +45,7 @@ describe('identifiers', () => {
 });
 
 describe('slices of a history to be summarized', () => {
-  it('contain every word once, in order, and none is too long', () => {
+  it('splits a history into slices that contain every word once, in order', () => {
     const messages = Array.from({ length: 40 }, (_, index) =>
       userSays(String(index), `<${index}> ${'x'.repeat(index * 300)}`),
     );

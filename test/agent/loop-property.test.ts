@@ -232,7 +232,7 @@ describe('any run', () => {
       }
     }));
 
-  it('leaves no steer behind when it ends naturally before its turn limit', () =>
+  it('leaves no steer waiting when it ends naturally before its turn limit', () =>
     keeps(({ events, inbox, aborted, model }, plan) => {
       if (endOf(events).reason !== 'natural' || aborted || model.requests.length >= plan.turnLimit) return;
       // What arrives during the very last events belongs to the next run.

@@ -110,7 +110,7 @@ describe('events of a run', () => {
     ]);
   });
 
-  it('continues a transcript that ends with a person’s message', async () => {
+  it("continues a transcript that ends with a person's message", async () => {
     const model = scriptedModel(says('hi'));
     const { messages } = await play(agentLoopContinue(aContext([], [hello]), aConfig({ model }), noSignal()));
     expect(messages.map(({ role }) => role)).toEqual(['assistant']);
@@ -268,7 +268,7 @@ describe('the end of a run', () => {
     },
   );
 
-  it('ends with the provider’s failure, runs no tool and leaves the queue alone', async () => {
+  it("ends with the provider's failure, runs no tool and leaves the queue alone", async () => {
     const inbox = liveInbox();
     const failure = { kind: 'overloaded', detail: '529' } as const;
     const model = scriptedModel([...writesCall({ id: '1', name: 'a' }), { type: 'error', failure }]);
@@ -331,7 +331,7 @@ describe('the end of a run', () => {
     expect(endOf((await run).events).reason).toBe('natural');
   });
 
-  it("doesn't count its consumer’s time as the model’s idle time", async () => {
+  it("doesn't count its consumer's time as the model's idle time", async () => {
     const clock = manualClock();
     const model = scriptedModel(says('hi'));
     const { events } = await play(
@@ -498,7 +498,7 @@ describe('a consumer that stops early', () => {
     expect(seen?.aborted).toBe(true);
   });
 
-  it('removes its listener from the caller’s signal', async () => {
+  it("removes its listener from the caller's signal", async () => {
     const controller = new AbortController();
     let listeners = 0;
     const { signal } = controller;

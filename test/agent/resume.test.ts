@@ -327,7 +327,7 @@ describe('a resumed run', () => {
     expect([ran, endOf(events).reason]).toEqual([[], 'loop_guard']);
   });
 
-  it('counts the turns of all its attempts', async () => {
+  it('counts the turns of all attempts of a run', async () => {
     const ran: string[] = [];
     const limits = { ...aConfig().limits, turns: 2 };
     const { events, model } = await resume({
@@ -357,7 +357,7 @@ describe('a resumed run', () => {
     expect(only(events, 'turn_start')[0]?.turn).toBe(turn);
   });
 
-  it('starts with a boundary and a model call if it was interrupted before it called anything', async () => {
+  it('starts with a boundary and a model call if the run was interrupted before any tool call', async () => {
     const inbox = liveInbox();
     inbox.arrive(userSays('s', 'one more'));
     const { model, events } = await resume({
@@ -381,7 +381,7 @@ describe('a resumed run', () => {
     expect(ran).toEqual(['act_2']);
   });
 
-  it("refuses to continue after a message that isn't its own", () => {
+  it("refuses to resume a run after a message that isn't its own", () => {
     const context = aContext([], [userSays('p', 'go'), calling('a', ['one'])]);
     const go = () => agentLoopResume(context, [], aConfig(), new AbortController().signal);
     expect(go).toThrow('assistant message a');

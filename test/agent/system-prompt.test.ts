@@ -21,7 +21,7 @@ const textOf = (input: PromptInput) =>
     .join('\n');
 
 describe('the system prompt', () => {
-  it('is stable, with separate blocks for text about tools', () => {
+  it('keeps the prompt stable, with separate blocks for text about tools', () => {
     const files = (['AGENTS.md', 'TOOLS.md', 'USER.md'] as const).map((name) => ({
       name,
       text: `in ${name}`,
@@ -52,7 +52,7 @@ describe('the system prompt', () => {
     expect(places.toSorted((a, b) => a - b)).toEqual(places);
   });
 
-  it('has no character that would make the text of a whole request two bytes wide', () => {
+  it('contains no character that would make the text of a whole request two bytes wide', () => {
     const texts = [
       textOf(anInput({ tools: [aTool('sessions_spawn')] })),
       textOf(anInput({ mode: 'minimal' })),

@@ -267,7 +267,7 @@ describe('permission', () => {
   });
 });
 
-describe('calls that don’t run', () => {
+describe("calls that don't run", () => {
   it('fails the calls of an answer that reached its length limit', async () => {
     let ran = 0;
     const tool = aTool('a', { execute: async () => ({ text: `${ran++}` }) });

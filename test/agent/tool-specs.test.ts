@@ -15,7 +15,7 @@ function aTool(inputSchema: z.ZodType) {
   });
 }
 
-describe('the model’s view of a tool', () => {
+describe("the model's view of a tool", () => {
   it('describes the input as JSON Schema without additional properties', () => {
     const inputSchema = z.object({
       text: z.string().describe('What to write'),
@@ -51,7 +51,7 @@ describe('the model’s view of a tool', () => {
     expect(one?.inputSchema).toBe(other?.inputSchema);
   });
 
-  it('keeps a record’s own rule about additional properties', () => {
+  it("keeps a record's own rule about additional properties", () => {
     const [spec] = toolSpecs([aTool(z.object({ env: z.record(z.string(), z.string()) }))]);
     expect(spec?.inputSchema).toMatchObject({
       properties: { env: { additionalProperties: { type: 'string' } } },

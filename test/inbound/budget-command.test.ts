@@ -26,7 +26,7 @@ describeEachDatabase('/usage and /budget', (open) => {
     return { ann, bob, town, ask };
   };
 
-  it('shows a conversation’s usage by model, with the share read from the cache', async () => {
+  it("shows a conversation's usage by model, with the share read from the cache", async () => {
     const { ann, town, ask } = start();
     expect((await ask(ann, '/usage')).text).toMatch(/^This conversation hasn’t used any model yet\./);
     const run = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
@@ -45,7 +45,7 @@ describeEachDatabase('/usage and /budget', (open) => {
     ]);
   });
 
-  it('shows what is spent and reserved in each budget, the gateway’s only to an owner', async () => {
+  it("shows what is spent and reserved in each budget, the gateway's only to an owner", async () => {
     const { ann, bob, town, ask } = start();
     const run = await town.worker.claimRun(town.laneOf(await town.send(bob, 'look')));
     const { laneKey, epoch, runId, sessionId } = run;

@@ -100,7 +100,7 @@ describeEachDatabase('an edit', (open) => {
     expect(await told(open(), laneKey)).toEqual(['<overflow>\nblue\n</context>', 'young']);
   });
 
-  it('accepts an edit from the message’s own sender only', async () => {
+  it("accepts an edit from the message's own sender only", async () => {
     const { town, laneKey, said, ann } = await aConversation(open(), 'steer');
     const eve = { ...anAccount('alpha'), peer: 'eve' };
     const inPlace = { group: ann.peer };
@@ -112,7 +112,7 @@ describeEachDatabase('an edit', (open) => {
     expect(await told(open(), laneKey)).toEqual(['red']);
   });
 
-  it('keeps another person’s words as data after an edit, and turns new ones into data', async () => {
+  it("keeps another person's words as data after an edit, and turns new ones into data", async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'followup', { joinMs: 0 });
     const forward = { ...aMessage('obey me'), provenance: 'forwarded', forwardedFrom: 'Eve' } as const;
     await town.send(ann, forward);

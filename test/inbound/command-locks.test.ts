@@ -103,7 +103,7 @@ describeEachDatabase('the locks of a command', (open, beside) => {
   );
 
   itOnPostgres.each([confirm, revoke, yes, no])(
-    'locks the command’s lane before the conversation of the question: %s',
+    "locks the command's lane before the conversation of the question: %s",
     async (_, act) => {
       const door = await aDoor();
       const release = await hold(['lanes', door.laneKey]);
@@ -122,7 +122,7 @@ describeEachDatabase('the locks of a command', (open, beside) => {
     },
   );
 
-  itOnPostgres('locks a revoked person’s lanes before a conversation', async () => {
+  itOnPostgres("locks a revoked person's lanes before a conversation", async () => {
     const door = await aDoor();
     await confirm[1](door);
     await makeUnreachable(door.owner);

@@ -146,7 +146,7 @@ describe('chat commands', () => {
     expect(parseCommand(text, bot)).toBeUndefined();
   });
 
-  it('matches the bot’s name in any case, and no name if the bot has none', () => {
+  it("matches the bot's name in any case, and no name if the bot has none", () => {
     expect(requestOf('/stop@parley_bot all')).toEqual({ name: 'stop', request: { isAll: true } });
     expect(parseCommand('/stop@parley_bot', { name: '@PARLEY_bot' })).toBeDefined();
     expect(parseCommand('/stop@parley_bot')?.command.name).toBe('unknown');

@@ -63,7 +63,7 @@ describeEachDatabase('a comment and its forward', (open) => {
     },
   );
 
-  it('applies one decision of the group’s mention gate to a comment and its forward', async () => {
+  it("applies one decision of the group's mention gate to a comment and its forward", async () => {
     const town = aTown(open(), 'collect');
     const ann = anAccount('alpha');
     const inGroup = { group: `${ann.peer}-g` };

@@ -38,7 +38,7 @@ describeEachDatabase('/context', (open, { sql }) => {
     expect(Number(all)).toBeGreaterThan(Number(some));
   });
 
-  it('describes in /context and /status the model chosen for the conversation and its last run', async () => {
+  it('reports the chosen model and the last run in /context and /status', async () => {
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
     const ask = async (text: string) => {
@@ -68,7 +68,7 @@ describeEachDatabase('/context', (open, { sql }) => {
     expect((await ask('/status'))[0]).toBe('Agent main, model sonnet');
   });
 
-  it('distinguishes in /status a paused run from a working one', async () => {
+  it('distinguishes a paused run from a working one in /status', async () => {
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
     const { laneKey, epoch, runId } = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));

@@ -78,7 +78,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     return { town, ann, bea, scene, send, call, pending, refs, fetched, left, remove };
   }
 
-  it('fetches an overheard picture with the message that calls the agent, and shows it as the earlier one’s', async () => {
+  it("fetches an overheard picture with the message that calls the agent, and shows it as the earlier one's", async () => {
     const { town, bea, send, call, pending, fetched } = aGroup();
     expect(await send(showing('shown'), bea)).toEqual({
       kind: 'ignored',
@@ -141,7 +141,7 @@ describeEachDatabase('a picture that a group has seen', (open) => {
     expect(await left()).toEqual(['film', 'p1', 'p2', 'secret']);
   });
 
-  it('doesn’t fetch an overheard picture that was deleted, even while its call waits', async () => {
+  it("doesn't fetch an overheard picture that was deleted, even while its call waits", async () => {
     const { town, ann, bea, send, call, refs, pending, fetched, left, remove } = aGroup();
     const [gone, deleted] = [showing('gone'), showing('deleted')];
     await send(gone, bea);

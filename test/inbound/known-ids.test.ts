@@ -14,7 +14,7 @@ import { type Account, anAccount, anEnvelope, createIntakeFixture } from './supp
 const noon = Date.UTC(2026, 0, 1, 12);
 
 describeEachDatabase('a reply that names only a message id', (open) => {
-  it('counts a reply that names only a message id as addressed if the message is the bot’s', async () => {
+  it("counts a reply that names only a message id as addressed if the message is the bot's", async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const group = `-${crypto.randomUUID()}`;
@@ -96,8 +96,8 @@ describeEachDatabase('an event whose ids name no conversation', (open) => {
   });
 });
 
-describeEachDatabase('a message for a lane that can’t be claimed', (open, beside) => {
-  it('accepts a message for a lane that can’t be claimed', async () => {
+describeEachDatabase("a message for a lane that can't be claimed", (open, beside) => {
+  it("accepts a message for a lane that can't be claimed", async () => {
     const terms = { holder, leaseMs: 10_000, framing, maxAttempts: 3, models: demoOnly, class: 'main' };
     let isFree = false;
     const town = createIntakeFixture(open(), {

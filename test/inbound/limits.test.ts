@@ -28,7 +28,7 @@ describe('the rate limit', () => {
     expect(told(160_000, 220_000)).toBe(1);
   });
 
-  it('gives an event that is handed over again the same verdict', () => {
+  it('gives a redelivered event the same verdict', () => {
     const limit = createRateLimit({ perMinute: 1 });
     expect(limit.takeOnce('one', 'a', 0).kind).toBe('within');
     for (let n = 0; n < 5; n++) expect(limit.takeOnce('one', 'a', n).kind).toBe('within');
@@ -63,7 +63,7 @@ describe('the rate limit', () => {
 });
 
 describe('the bounded map', () => {
-  it('keeps its size under a flood and keeps entries in use', () => {
+  it('keeps a map at its size under a flood, with the entries in use', () => {
     const map = createBoundedMap<number>(100);
     map.set('kept', 1);
     for (let n = 0; n < 100_000; n++) {

@@ -172,7 +172,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     }
   });
 
-  it('rejects a code that has expired, was replaced, was shown to a group, or is one’s own', async () => {
+  it("rejects a code that has expired, was replaced, was shown to a group, or is one's own", async () => {
     const town = createIntakeFixture(open());
     const wrong = expect.stringContaining('That code isn’t valid');
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
@@ -341,7 +341,7 @@ describeEachDatabase('unlinking an account', (open, beside) => {
 describeEachDatabase('guessing a link code', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
-  it('checks ten guesses a minute in total, and not even a right code after that', async () => {
+  it('checks ten guesses a minute in total, and then not even a right code', async () => {
     const town = createIntakeFixture(open());
     const asker = anAccount('alpha');
     const code = await town.ask(asker);

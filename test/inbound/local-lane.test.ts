@@ -12,7 +12,7 @@ import { openStore } from '../support/open-store.ts';
 import { someTimelines } from '../support/some-timelines.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
-describe('the page’s conversation', () => {
+describe("the page's conversation", () => {
   const page = { channel: 'web', peer: 'owner', bot: 'web' };
   const route = {
     channel: channelId('web'),
@@ -52,7 +52,7 @@ describe('the page’s conversation', () => {
     ['a binding of its account', [{ agent: agentId('cook'), account: 'web' }]],
     ['a binding of its person', [{ agent: agentId('maid'), peer: 'owner' }]],
     ['a binding of its conversation', [{ agent: agentId('groom'), conversation: 'owner' }]],
-  ])('shows the page’s messages with their answers under %s', async (name, bindings) => {
+  ])("shows the page's messages with their answers under %s", async (name, bindings) => {
     const { shown, answered } = aPage(bindings);
     await answered(name);
     expect(await shown()).toEqual([

@@ -49,7 +49,7 @@ describe('the mention gate', () => {
     expect(passesMentionGate(aMessage(), aGate({ patterns: [] }))).toBe(false);
   });
 
-  it("ignores mentions in words that aren't the sender’s own, but not their reply", () => {
+  it("ignores mentions in words that aren't the sender's own, but not their reply", () => {
     const forwarded = { provenance: 'forwarded', text: 'Parley, come here' } as const;
     expect(passesMentionGate(aMessage({ ...forwarded, mentionsBot: true }), aGate())).toBe(false);
     expect(passesMentionGate(aMessage({ ...forwarded, repliesToBot: true }), aGate())).toBe(true);
@@ -61,7 +61,7 @@ describe('the mention gate', () => {
     [true, 'always', true],
     [false, 'mention', false],
   ] as const)(
-    'with requireMention %s and /activation %s decides %s for an ordinary message',
+    'with requireMention %s and /activation %s, returns %s for an ordinary message',
     (requireMention, activation, passes) => {
       expect(passesMentionGate(aMessage(), aGate({ requireMention, activation }))).toBe(passes);
     },

@@ -65,7 +65,7 @@ describeEachDatabase('a group that moved to a new id', (open) => {
     expect((await listing(aGroup()).send(ann, 'and now?', { group: grown })).kind).toBe('refused');
   });
 
-  it('applies the queue settings configured for a moved group’s first or present id', async () => {
+  it("applies the queue settings configured for a moved group's first or present id", async () => {
     const [old, grown] = [aGroup(), aGroup()];
     const ann = anAccount('alpha');
     const settings = { mode: 'collect', debounceMs: 0, quietMs: 1000, cap: 20, drop: 'summarize' } as const;
@@ -80,7 +80,7 @@ describeEachDatabase('a group that moved to a new id', (open) => {
     expect(await status()).toMatchObject({ cap: 9, quietMs: 5 });
   });
 
-  it('sends the parts due to a moved group’s old id in order, even one that was being sent', async () => {
+  it("sends the parts due to a moved group's old id in order, even one that was being sent", async () => {
     const [old, grown, last] = [aGroup(), aGroup(), aGroup()];
     const ann = anAccount('alpha');
     const town = createIntakeFixture(open());
@@ -111,7 +111,7 @@ describeEachDatabase('a group that moved to a new id', (open) => {
   });
 
   it.each(['announce', 'wait'] as const)(
-    'sends sub-agents’ results to the group’s new id, in mode %s',
+    "sends sub-agents' results to the group's new id, in mode %s",
     async (mode) => {
       const [old, grown] = [aGroup(), aGroup()];
       const ann = anAccount('alpha');

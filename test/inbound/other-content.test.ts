@@ -60,7 +60,7 @@ const textsIn = async (store: Store, laneKey: string) => (await partsOf(store, l
 describeEachDatabase('content without text', (open) => {
   const aTown = () => ({ town: createIntakeFixture(open()), ann: anAccount('alpha') });
   const lastText = async (laneKey: string) => (await textsIn(open(), laneKey)).at(-1) ?? '';
-  it('shows described content to the model as data, after the sender’s words', async () => {
+  it("shows described content to the model as data, after the sender's words", async () => {
     const { town, ann } = aTown();
     const accepted = await town.send(ann, aMessage({ text: 'What would you choose?', described: poll }));
     const laneKey = town.laneOf(accepted);
@@ -107,7 +107,7 @@ describeEachDatabase('content without text', (open) => {
     expect((await lastText(laneKey)).length).toBeLessThan(40_000);
   });
 
-  it('names a message’s unknown fields to the model, and tells its sender once', async () => {
+  it("names a message's unknown fields to the model, and tells its sender once", async () => {
     const { town, ann } = aTown();
     const message = aMessage({ unknownFields: ['rich_message', 'hologram'] });
     const laneKey = town.laneOf(await town.send(ann, message));
@@ -157,7 +157,7 @@ describeEachDatabase('content without text', (open) => {
 });
 
 describeEachDatabase('the files of a quote', (open) => {
-  it('fetches a quote’s files with the message and shows them as the quoted message’s, even without an author', async () => {
+  it("fetches a quote's files with the message and shows them as the quoted message's, even without an author", async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     for (const [author, label] of [
@@ -198,7 +198,7 @@ describeEachDatabase('an edit without text', (open) => {
   };
 
   it.each([{}, { unknownFields: ['rich_message'] }])(
-    'keeps the waiting message’s text and notes once that it was edited: %o',
+    "keeps the waiting message's text and notes once that it was edited: %o",
     async (over) => {
       const said = aMessage({ text: 'buy milk' });
       const { town, ann, laneKey } = await aLaneWith(said);
@@ -234,7 +234,7 @@ describeEachDatabase('an edit without text', (open) => {
     expect((await textsIn(open(), laneKey)).at(-1)).toContain("in a way that Parley can't read");
   });
 
-  it('keeps what the group’s context has overheard after an unreadable edit', async () => {
+  it("keeps what the group's context has overheard after an unreadable edit", async () => {
     const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const group = `${ann.peer}-g`;

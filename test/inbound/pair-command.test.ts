@@ -11,7 +11,7 @@ import { readDocumentedCommands } from './support/documented-commands.ts';
 const network = 'telegram';
 const pairing: Policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' };
 
-describe('the owner’s /pair command', () => {
+describe("the owner's /pair command", () => {
   let door: Door;
   let count = 0;
   const dataDir = sharedFolder();

@@ -178,7 +178,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect((await town.send(eve, 'Am I in?')).kind).toBe('refused');
   });
 
-  it('forgets the stranger’s message when nobody answers in time, and says so', async () => {
+  it("forgets the stranger's message when nobody answers in time, and says so", async () => {
     const town = await aTown(open());
     const eve = anAccount('alpha');
     await town.send(eve, 'A secret');
@@ -340,7 +340,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     expect(said.slice(1)).toEqual(Array(2).fill('I’m still waiting for my owner to let you in.'));
   });
 
-  it('lets the owner’s press enable a group until /activation off, even under the group’s new id', async () => {
+  it("lets the owner's press enable a group until /activation off, even under the group's new id", async () => {
     const town = await aTown(open());
     const [{ owner }, ann] = [town, anAccount('alpha')];
     const group = `-${ann.peer}`;

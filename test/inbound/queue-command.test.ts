@@ -181,7 +181,7 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
     await town.worker.answer(next, 'ok');
   });
 
-  it('shows and changes only one’s own messages in a shared lane, except for an owner', async () => {
+  it("shows and changes only one's own messages in a shared lane, except for an owner", async () => {
     const boss = anAccount('alpha');
     const { town, ann, laneKey } = await aConversation(open(), { dmScope: 'main', owners: [refOf(boss)] });
     const bob = anAccount('beta');

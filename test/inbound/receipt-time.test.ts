@@ -78,7 +78,7 @@ it('accepts the backlog from while Parley was away, conversation by conversation
   expect(await takenOf([{}, ...inGroup('-1'), ...inGroup('-2')], account)).toBe(61);
 });
 
-it('counts only forward time', () => {
+it('counts only time that moves forward', () => {
   const limit = createRateLimit({ perMinute: 10 });
   const verdicts = times(100, () => ({})).map((_, index) => limit.take('a', (index % 2) * hour).kind);
   expect(verdicts.filter((kind) => kind === 'within').length).toBeLessThanOrEqual(20);

@@ -42,7 +42,7 @@ describeEachDatabase('invalid commands', (open) => {
     ]);
   });
 
-  it('follows the bot’s name when it changes', async () => {
+  it("follows the bot's name when it changes", async () => {
     let botName = 'old_bot';
     const town = createIntakeFixture(open(), { botName: () => botName });
     const ann = anAccount('alpha');

@@ -42,7 +42,7 @@ describe('a send that may be repeated', () => {
     }
   });
 
-  it('shortens a platform’s reason and removes characters that a database refuses', () => {
+  it("shortens a platform's reason and removes characters that a database refuses", () => {
     const reason = `\u0000${'at com.example.Sender '.repeat(1_000)}`;
     for (const told of [retry, { kind: 'unknown' }] as const) {
       const settled = applyBackoff({ ...told, reason }, 4, backoff);

@@ -30,7 +30,7 @@ describe('the journal of calls', () => {
     expect(left()).toEqual({ holder: 'boot-2', begun: [], shown: [] });
   });
 
-  it('stays short and keeps the unfinished calls', () => {
+  it('keeps the journal short and the unfinished calls in it', () => {
     const journal = open();
     journal.begin('in hand');
     journal.shown(preview);
@@ -42,7 +42,7 @@ describe('the journal of calls', () => {
     expect(left()).toEqual({ holder: 'boot-1', begun: ['in hand'], shown: [preview] });
   });
 
-  it('keeps a preview from the platform’s answer until it is recorded', () => {
+  it("keeps a preview from the platform's answer until it is recorded", () => {
     const journal = open();
     journal.shown(preview);
     journal.shown({ ...preview, key: 'run-1:preview:2.1' });

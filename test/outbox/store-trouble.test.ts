@@ -113,7 +113,7 @@ async function deliverBeside(
   return { attempts, sent: sent.length };
 }
 
-it('keeps the platform’s answer until the store is back, however long that takes', async () => {
+it("keeps the platform's answer until the store is back, however long that takes", async () => {
   const outcome = await deliverBeside((attempt, write) => (attempt <= 3 ? away() : write()));
   expect(outcome).toEqual({ attempts: 5, sent: 2 });
 });
@@ -123,7 +123,7 @@ it('sends the next part if the store claimed it but its answer was lost', async 
   expect(outcome).toEqual({ attempts: 3, sent: 2 });
 });
 
-it('repairs a part once, even if the store’s answer was lost', async () => {
+it("repairs a part once, even if the store's answer was lost", async () => {
   const lost: Fault = (attempt, write) => (attempt === 1 ? write().then(away) : write());
   const refusals = [{ kind: 'failed', failure: { kind: 'markup' }, reason: 'no such markup' }] as const;
   expect(await deliverBeside(lost, { refusals })).toEqual({ attempts: 4, sent: 3 });

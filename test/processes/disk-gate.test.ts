@@ -68,7 +68,7 @@ it('makes calls in order, and passes on results and errors', async () => {
   ]);
 });
 
-it('gives up late calls, and closes in the end what could not be closed', async () => {
+it('gives up late calls, and closes what could not be closed once they return', async () => {
   const { gate, hang, answer } = aGate();
   const done: string[] = [];
   await fail([1, 2].map((one) => hang('a', `late ${one}`, (late) => done.push(late))));

@@ -43,7 +43,7 @@ it('never has more busy lanes than slots, and serves waiting ones in order of ar
   );
 });
 
-it('waits no longer than told, and keeps no place for a caller that has given up', async () => {
+it('waits for a slot no longer than told, and keeps no place for a caller that has given up', async () => {
   const slots = createSlots(1);
   await slots.take();
   expect(await slots.takeWithin(1)).toBe(false);

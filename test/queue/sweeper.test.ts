@@ -184,7 +184,7 @@ it('ends alarms of other processes whose lanes move again, and no others', async
   expect(told).toEqual(['moves again goes on']);
 });
 
-it('continues after a page on which something fails, and restarts when a page can’t be read', async () => {
+it("continues after a page on which something fails, and restarts when a page can't be read", async () => {
   const places = ['first', 'second'].map(
     (laneKey): SweepPlace => ({ item: { dueAt: 1, laneKey }, lane: 'end', conversation: 'end', run: 'end' }),
   );

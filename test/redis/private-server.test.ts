@@ -234,7 +234,7 @@ describe('another process on the same folder', () => {
     });
   });
 
-  it('takes over a killed process’s server at the same path and for the same clients', async () => {
+  it("takes over a killed process's server at the same path and for the same clients", async () => {
     const { child, redisPid } = await spawnOther();
     const server = await start();
     const redis = open(server.socketPath);

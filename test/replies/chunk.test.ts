@@ -107,7 +107,7 @@ describe('chunks of a formatted text', () => {
     .array(pieces, { minLength: 1, maxLength: 60 })
     .map((parts) => formatMarkdown(parts.join('')));
 
-  it('joins to the original except for white space at the cuts, with each piece within the limit', () => {
+  it('loses only white space at the cuts, and keeps each piece within the limit', () => {
     check(
       fc.property(answers, fc.integer({ min: 12, max: 120 }), (formatted, maxLength) => {
         let at = 0;

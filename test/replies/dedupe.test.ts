@@ -6,7 +6,7 @@ const route = aRoute();
 const judge = (finalText: string, ...toolSends: readonly ReturnType<typeof aToolSend>[]) =>
   judgeRepeat(finalText, toolSends, { route });
 
-describe('repeats of a tool’s message', () => {
+describe("repeats of a tool's message", () => {
   it('suppresses a final text that repeats what the message tool sent (pitfall 20)', () => {
     const sent = aToolSend({ text: 'The train leaves at 9:40 from platform 3.' });
     expect(judge('The train leaves at 9:40 from platform 3.', sent)).toBe('repeats');
@@ -55,7 +55,7 @@ describe('repeats of a tool’s message', () => {
     );
   });
 
-  it('counts containment from ten characters and half of the longer text on', () => {
+  it('counts a text as contained from ten characters and half of the longer text on', () => {
     expect(judge('abcdefghij 123456789', aToolSend({ text: 'abcdefghij' }))).toBe('repeats');
     expect(judge('abcdefghij 1234567890', aToolSend({ text: 'abcdefghij' }))).toBe('new');
     expect(judge('abcdefghi 1', aToolSend({ text: 'abcdefghi' }))).toBe('new');

@@ -5,7 +5,7 @@ import { textsFor } from '../../src/texts/chat-texts.ts';
 const german = textsFor('de');
 const told = { kind: 'channel-down', subject: 'telegram', count: 1 } as const;
 
-it('tells the owner in their own language why a channel is down, with the network’s words', () => {
+it("tells the owner in their own language why a channel is down, with the network's words", () => {
   const values = { code: 'no-answer', reason: 'ECONNREFUSED' };
   expect(alertText(german, { ...told, values })).toMatch(
     /^telegram ist nicht erreichbar: keine Antwort \(ECONNREFUSED\)\. /,
@@ -18,7 +18,7 @@ it('shows a reason without a code, or with an unknown one, unchanged', () => {
     expect(alertText(german, { ...told, values: { ...code, reason: 'asleep' } })).toContain(': asleep.');
 });
 
-it('limits a network’s words in a text to one short line', () => {
+it("limits a network's words in a text to one short line", () => {
   const values = { code: 'no-answer', reason: `a\n\u202eb${'x'.repeat(1000)}` };
   const text = alertText(german, { ...told, values });
   expect(text).not.toMatch(/[\n\u202e]/);

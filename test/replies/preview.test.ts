@@ -19,7 +19,7 @@ describe('preview texts', () => {
     });
   });
 
-  it('never takes back what it has shown', () => {
+  it('never takes back shown text', () => {
     const preview = aPreview();
     preview.push('reply_skip`');
     const before = preview.now();

@@ -93,7 +93,7 @@ describe('a reply', () => {
     expect(shapeReply({ ...input, toolSends: elsewhere }).kind).toBe('fallback');
   });
 
-  it('cuts a long answer to the network’s message length', () => {
+  it("cuts a long answer to the network's message length", () => {
     const plan = shapeReply(
       aReply({ text: 'word '.repeat(1000), capabilities: { text: { maxLength: 2000 }, canReact: true } }),
     );
@@ -146,7 +146,7 @@ describe('the reply to an internal failure', () => {
 });
 
 describe('textsFor', () => {
-  it('uses the chosen language, English for an unknown one, and the owner’s own words first', () => {
+  it("uses the chosen language, English for an unknown one, and the owner's own words first", () => {
     const texts = textsFor('de-AT', { stopped: 'Aus.' });
     expect(texts.nothingToStop).toBe('Es läuft nichts.');
     expect(texts.stopped).toBe('Aus.');

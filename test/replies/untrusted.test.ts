@@ -19,7 +19,7 @@ function anInbound(over: Partial<InboundText> = {}): InboundText {
 }
 
 describe('wrapping untrusted text', () => {
-  it('puts the text between two lines with the turn’s boundary', () => {
+  it("puts the text between two lines with the turn's boundary", () => {
     expect(wrapUntrusted('Hi', 'quote from Bob', boundary)).toBe(
       `<<<untrusted ${boundary} quote from Bob>>>\nHi\n<<<end untrusted ${boundary}>>>`,
     );
@@ -90,7 +90,7 @@ describe('wrapping untrusted text', () => {
     expect(cleanUntrusted(text)).toBe(expected);
   });
 
-  it('leaves no token of nested ones', () => {
+  it('removes nested role tokens completely', () => {
     expect(cleanUntrusted('<tool'.repeat(20_000) + '>'.repeat(20_000))).not.toMatch(/<tool>/);
   });
 

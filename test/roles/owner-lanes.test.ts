@@ -67,7 +67,7 @@ it('waits until a lane changes, and reads nothing meanwhile', async () => {
   expect((await cut).version).toBe(last);
 });
 
-it('changes any waiting item as the owner, and notifies the page’s viewers', async () => {
+it("changes any waiting item as the owner, and notifies the page's viewers", async () => {
   const { store, timelines, effects, lanes, queue } = await aPage();
   const { laneKey, begin, say } = aConversation(store, {
     chatKind: 'group',

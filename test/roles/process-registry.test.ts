@@ -65,7 +65,7 @@ it('reaps dead processes and leaves live ones alone', async () => {
   expect(await one.processes.reapDead()).toBe(false);
 });
 
-it('has nothing to reap after a process has unregistered', async () => {
+it('reaps nothing after a process has unregistered', async () => {
   const { enter, boots, removed } = await aFolder();
   const [one, other] = [await enter('worker'), await enter('worker')];
   await one.processes.unregister();

@@ -340,7 +340,7 @@ describe('the compaction of a conversation', () => {
     expect(lifecycleOf(run.runId)).toEqual(['start', 'error: timeout']);
   });
 
-  it('says once that the model isn’t answering yet, whoever asked for the summary', async () => {
+  it("says once that the model isn't answering yet, whoever asked for the summary", async () => {
     let busy = 0;
     model.script((body) => {
       if (!isSummary(body) || busy === 0) return plain(body);

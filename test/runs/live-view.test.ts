@@ -229,7 +229,7 @@ describe('the live view of a run', () => {
     await view.end();
   });
 
-  it('keeps the preview in the journal from the platform’s answer until the store has it', async () => {
+  it("keeps the preview in the journal from the platform's answer until the store has it", async () => {
     const network = aNetwork();
     const runId = crypto.randomUUID();
     const key = `${runId}:preview:1.0`;
@@ -330,7 +330,7 @@ describe('the live view of a run', () => {
     expect(network.sent).toEqual([]);
   });
 
-  it('uses the network’s own drafts, which leave nothing to clean up', async () => {
+  it("uses the network's own drafts, which leave nothing to clean up", async () => {
     const network = aNetwork();
     const view = aView(network.adapter, { chatKind: 'group' });
     view.push('draft');

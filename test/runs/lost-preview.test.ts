@@ -81,7 +81,7 @@ describe('a preview whose process died before recording its id', () => {
 
   const settings = { ...runSettings, isPreviewOn: true };
 
-  it('becomes the answer if the network finds it, and no second preview is shown', async () => {
+  it('turns a lost preview into the answer if the network finds it, and shows no second one', async () => {
     const { run, part } = await aKilledRun();
     const { channel, sent, looked } = aNetwork(there);
     const shown = Promise.withResolvers<void>();
@@ -102,7 +102,7 @@ describe('a preview whose process died before recording its id', () => {
     expect(await open().read(readSaid, run)).toEqual([['edit', '7']]);
   });
 
-  it('becomes the answer even if the channel is back only later', async () => {
+  it('turns a lost preview into the answer even if the channel is back only later', async () => {
     const { run } = await aKilledRun();
     const { channel } = aNetwork(there);
     let calls = 0;
@@ -115,7 +115,7 @@ describe('a preview whose process died before recording its id', () => {
     { kind: 'candidates', messageIds: [] },
     { kind: 'unknown', reason: 'nobody can tell' },
     { kind: 'later', afterMs: 5000, reason: 'busy' },
-  ])('is left alone if the network’s lookup says: $kind $messageIds', async (found) => {
+  ])("leaves a lost preview alone if the network's lookup says: $kind $messageIds", async (found) => {
     const { run } = await aKilledRun();
     const { channel } = aNetwork(found);
     let calls = 0;
@@ -124,7 +124,7 @@ describe('a preview whose process died before recording its id', () => {
     expect(await open().read(readSaid, run)).toEqual([['text']]);
   });
 
-  it('becomes the answer even if its call got no answer in a live process', async () => {
+  it('turns a preview into the answer even if its call got no answer in a live process', async () => {
     const conversation = unique('c');
     await aWorker(open()).accept(aMessage({ conversation, text: 'go' }));
     const { channel, looked } = aNetwork(there, { kind: 'unknown', reason: 'cut off' });

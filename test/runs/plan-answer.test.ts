@@ -30,7 +30,7 @@ const plan = (text: string, actions: RunActions, over: { readonly replyToMode?: 
 it.each([
   [true, 'suppressed'],
   [false, 'send'],
-])('drops a mere acknowledgement of a tool’s message if configured: %s', async (isOn, kind) => {
+])("drops a mere acknowledgement of a tool's message if configured: %s", async (isOn, kind) => {
   const toolSend = {
     tool: 'message',
     state: 'sent',

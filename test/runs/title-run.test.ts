@@ -14,7 +14,7 @@ import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 describe('a title run', () => {
   const store = openOwnStore();
 
-  it('asks with the first message alone, and publishes the title to the session’s followers', async () => {
+  it("asks with the first message alone, and publishes the title to the session's followers", async () => {
     const boot = unique('boot');
     const worker = aWorker(store(), boot, undefined, demoOnly);
     const conversation = unique('c');

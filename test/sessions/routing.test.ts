@@ -69,7 +69,7 @@ describe('routing', () => {
     expect(agentFor({ ...anEvent(), route: elsewhere }, named, general)).toBe('main');
   });
 
-  it('matches a reference that narrows the bindings down rank by rank', () => {
+  it('agrees with a reference implementation that narrows the bindings down rank by rank', () => {
     const few = fc.constantFrom('1', '2', '3');
     const maybe = fc.option(few, { nil: undefined });
     const bindingOf = fc.record({

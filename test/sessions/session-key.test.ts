@@ -135,7 +135,7 @@ describe('the session key', () => {
     expect(seen.size).toBeGreaterThan(500);
   });
 
-  it('has one spelling per conversation, so that whatever parses is written back unchanged', () => {
+  it('writes whatever parses back unchanged, so that each conversation has one spelling', () => {
     const keyish = fc.oneof(
       parts.map(formatSessionKey),
       fc
@@ -186,7 +186,7 @@ describe('the session key', () => {
     'agent:main:sub:1:c@',
     'agent:main:sub:1:c@agent:main:sub:1:c@nothing',
     'agent:main:sub:1:main:77:net:dm:12',
-  ])('does not parse %j', (text) => {
+  ])('rejects %j as a session key', (text) => {
     expect(parseSessionKey(text)).toBeUndefined();
   });
 

@@ -164,7 +164,7 @@ it('counts open work without reading ended work', async () => {
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
-it('sums up a conversation’s usage without reading its calls or messages', async () => {
+it("sums up a conversation's usage without reading its calls or messages", async () => {
   const { sessionId } = await sayAndAnswer('greta');
   asked.clear();
   await store.read(readLaneStatus, { laneKey: aLane('greta').key });

@@ -85,7 +85,7 @@ const engines = [
   },
 ] as const;
 
-it('has a fingerprint for each migration, so that changing a released one fails', () => {
+it('checks each migration against its fingerprint, so that changing a released one fails', () => {
   const adds = Object.values(migrations).map((step) => step.adds);
   const fingerprints = adds.map((_, at) => fingerprintOf(expectedCatalogue(adds.slice(0, at + 1))));
   expect(fingerprints).toEqual(Object.values(migrations).map(({ fingerprint }) => fingerprint));

@@ -116,7 +116,7 @@ describe('the tools for sub-agents', () => {
     expect([await modelOf({ model: 'careful' }), await modelOf({})]).toEqual(['careful', 'demo']);
   });
 
-  it('lists, steers, shows and stops the run’s own sub-agents, and no others', async () => {
+  it("lists, steers, shows and stops the run's own sub-agents, and no others", async () => {
     const { worker, spawn, subagents } = await open();
     const id = idOf(await spawn({ label: 'one' }));
     const [listed] = JSON.parse(textOf(await subagents({ action: 'list' })));
@@ -131,7 +131,7 @@ describe('the tools for sub-agents', () => {
     expect(await store().read(findChild, { childId: id })).toMatchObject({ status: 'stopped' });
   });
 
-  it('shows a sub-agent’s latest words, however long its task was', async () => {
+  it("shows a sub-agent's latest words, however long its task was", async () => {
     const { worker, spawn, subagents } = await open();
     const id = idOf(await spawn({ task: 'ä'.repeat(31_000) }));
     const child = await store().read(findChild, { childId: id });

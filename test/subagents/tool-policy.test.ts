@@ -63,7 +63,7 @@ describe('the tools of a sub-agent', () => {
     );
   });
 
-  it('only reduces the tools by an agent’s allow and deny lists', () => {
+  it("only ever removes tools by an agent's allow and deny lists", () => {
     fc.assert(
       fc.property(fc.option(profiles, { nil: undefined }), lists, (profile, agent) => {
         const role = profile && roleAfter([profile], 2);
@@ -103,7 +103,7 @@ describe('agents that may be started', () => {
     ['all, by *', ['*'], ['main', 'clerk', 'cook']],
     ['none, by an empty list', [], []],
     ['only configured ones', ['gone', 'clerk'], ['clerk']],
-  ])('allows %s', (_, allowAgents, expected) => {
+  ])('lets an agent start %s', (_, allowAgents, expected) => {
     const agent = { id: agentId('main'), subagents: allowAgents === undefined ? {} : { allowAgents } };
     expect(spawnableAgents(agent, agents)).toEqual(expected);
   });

@@ -18,7 +18,7 @@ import { readLane } from '../lane-at-rest.ts';
 
 const texts = textsFor('en');
 
-describeEachDatabase('a stranger’s pairing request', (open, beside) => {
+describeEachDatabase("a stranger's pairing request", (open, beside) => {
   const forgetTries = () => beside.sql(`update "pairingTries" set "recent" = '[]'`);
   const rows = (account: string) => open().read(readAccessRows, { account });
   beforeEach(async () => {
@@ -96,7 +96,7 @@ describeEachDatabase('a stranger’s pairing request', (open, beside) => {
     expect(await approve(open(), 'AAAA6666')).toMatchObject({ kind: 'approved', ref: 'test:ann' });
   });
 
-  it("allows ten attempts a minute across all processes, and doesn't check even a right code after that", async () => {
+  it("allows ten attempts a minute across all processes, after which even a right code isn't checked", async () => {
     const bot = await aBot(open());
     await bot.asks('eve', 'AAAA7777');
     const tries = [];
@@ -198,7 +198,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     ]);
   });
 
-  it('stops the runs of a revoked person and nobody else’s', async () => {
+  it("stops the runs of a revoked person and nobody else's", async () => {
     const worker = aFamilyWorker(open());
     const [eve, ann] = [unique('eve'), unique('ann')];
     const begin = async (peer: string) => {
@@ -221,7 +221,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     { stage: 'announced', child: 'completed', told: 'lane' },
     { stage: 'reported by a run', child: 'completed', told: 'lane' },
   ])(
-    'ends a revoked person’s sub-agent that outlived its run: $stage',
+    "ends a revoked person's sub-agent that outlived its run: $stage",
     async ({ stage, child: status, told }) => {
       const worker = aFamilyWorker(open());
       const peer = unique('eve');
@@ -251,7 +251,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     },
   );
 
-  it('ends the pending title of a revoked person’s conversation and nobody else’s', async () => {
+  it("ends the pending title of a revoked person's conversation and nobody else's", async () => {
     const titleModels = { byAgent: {}, byDefault: 'demo' };
     const worker = aWorker(open(), undefined, undefined, titleModels);
     const begin = async (peer: string) => {
@@ -267,7 +267,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     expect((await worker.claim(ofAnn)).kind).toBe('run');
   });
 
-  it('ends a revoked person’s messages even if the cap has summarized them', async () => {
+  it("ends a revoked person's messages even if the cap has summarized them", async () => {
     const peer = unique('eve');
     const bot = await letIn(peer);
     const { key } = bot.laneOf(peer);
@@ -280,7 +280,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     expect(await open().read(overflowOf, { laneKey: key })).toBeNull();
   });
 
-  it("doesn't requeue a revoked person’s message or announcement steered in under steer-backlog", async () => {
+  it("doesn't requeue a revoked person's message or announcement steered in under steer-backlog", async () => {
     const worker = aFamilyWorker(open());
     const peer = unique('eve');
     const bot = await letIn(peer);

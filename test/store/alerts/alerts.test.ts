@@ -329,7 +329,7 @@ describeEachDatabase('the route to the owner', (open, beside) => {
     expect(await routeOf()).toEqual(aRoute(shared));
   });
 
-  it('finds the owner’s conversation among any number of foreign ones, sub-agents and titles', async () => {
+  it("finds the owner's conversation among any number of foreign ones, sub-agents and titles", async () => {
     const [own, foreign] = [unique('c'), unique('c')];
     await says(own, owner);
     await says(foreign, 'somebody', { item: { authority: 'member' } });

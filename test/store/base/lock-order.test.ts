@@ -210,7 +210,7 @@ describeEachDatabase('a failed delivery', (open, beside) => {
 
 describeEachDatabase('the end of a run with a /new waiting', (open, beside) => {
   it.runIf(beside.dialect === 'postgres')(
-    "doesn't lock a sub-agent’s lane after the conversation",
+    "doesn't lock a sub-agent's lane after the conversation",
     async () => {
       const worker = aFamilyWorker(open());
       const { conversation, lane, run: first } = await worker.begin('followup');
@@ -232,7 +232,7 @@ describeEachDatabase('the end of a run with a /new waiting', (open, beside) => {
 
 describeEachDatabase('a message of somebody whose accounts are being linked', (open, beside) => {
   it.runIf(beside.dialect === 'postgres')(
-    'decides a message again if its sender’s accounts were linked while it waited for the lane',
+    "decides a message again if its sender's accounts were linked while it waited for the lane",
     async () => {
       const { lane, say, saying, worker } = aConversation(open());
       await say('before the link');

@@ -76,7 +76,7 @@ describeEachDatabase('a sub-agent', (open, beside) => {
     expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
   });
 
-  it('lets an announcement join the parent’s active run in every mode', async () => {
+  it("lets an announcement join the parent's active run in every mode", async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin('followup');
     const child = await worker.spawnOne(run);
@@ -125,7 +125,7 @@ describeEachDatabase('a sub-agent', (open, beside) => {
     expect(kinds.filter((kind) => kind === 'spawned')).toHaveLength(5);
   });
 
-  it('keeps sub-agents within their class across all processes, and wakes the next when one ends', async () => {
+  it('keeps sub-agents within the cap of their class, and wakes the next when one ends', async () => {
     const caps = { 'sub-1': 2 };
     const worker = aFamilyWorker(open(), { caps });
     const { run } = await worker.begin();
@@ -153,7 +153,7 @@ describeEachDatabase('a sub-agent', (open, beside) => {
     }
   });
 
-  it('gives a waiting sub-agent’s slot to the next one, and wakes nobody while the class is full', async () => {
+  it("gives a waiting sub-agent's slot to the next one, and wakes nobody while the class is full", async () => {
     const caps = { 'sub-4': 1 };
     const worker = aFamilyWorker(open(), { caps });
     const family = [(await worker.begin()).run];
@@ -353,7 +353,7 @@ describeEachDatabase('a sub-agent', (open, beside) => {
     await expect(worker.answer(childRun)).rejects.toSatisfy((error) => hasCode(error, 'stale_epoch'));
   });
 
-  it('stops a sub-agent on /new and when its parent’s run fails', async () => {
+  it("stops a sub-agent on /new and when its parent's run fails", async () => {
     const worker = aFamilyWorker(open());
     const first = await worker.begin();
     const queued = await worker.spawnOne(first.run);
@@ -453,7 +453,7 @@ describeEachDatabase('a sub-agent', (open, beside) => {
     expect((await find(child.id))?.archivedAt).toBeDefined();
   });
 
-  it("doesn't renew a sub-agent’s expired lease", async () => {
+  it("doesn't renew a sub-agent's expired lease", async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);
@@ -465,7 +465,7 @@ describeEachDatabase('a sub-agent', (open, beside) => {
   });
 
   it.runIf(beside.dialect === 'postgres')(
-    "doesn't renew a sub-agent’s lease that expires while its class is being counted",
+    "doesn't renew a sub-agent's lease that expires while its class is being counted",
     async () => {
       const worker = aFamilyWorker(open(), { caps: { 'sub-1': 100 } });
       const { run } = await worker.begin();

@@ -171,7 +171,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect(await sending.claimNone()).toBe('empty');
   });
 
-  it('marks a changed message as unknown after ten refused attempts to change it', async () => {
+  it('marks a change of a message as unknown after ten refused attempts', async () => {
     const contentOf = () => ({ kind: 'edit', messageId: 'm1' as MessageId, text: plainText('x') }) as const;
     const sending = await aSend(both, { contentOf });
     await sending.claim();

@@ -21,7 +21,7 @@ describeEachDatabase('the attempts of a part', (open, beside) => {
     expect(await triesAfter({ kind: 'retry', afterMs: 0, reason: 'no route', isOutage: true })).toBe(1);
   });
 
-  it('uses up no attempt while the bot’s token is invalid', async () => {
+  it("uses up no attempt while the bot's token is invalid", async () => {
     const failure = { kind: 'unauthorised' } as const;
     expect(await triesAfter({ kind: 'failed', failure, reason: 'Unauthorized' })).toBe(1);
   });

@@ -20,7 +20,7 @@ function aBlock(conversation: string): Proposal {
   };
 }
 
-describeEachDatabase('the outcome of a message whose reply can’t be delivered', (open) => {
+describeEachDatabase("the outcome of a message whose reply can't be delivered", (open) => {
   const outcomes = (conversation: string) =>
     open().read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
 
@@ -97,7 +97,7 @@ describeEachDatabase('the outcome of a message whose reply can’t be delivered'
     expect((await claimPart()).part.route).toEqual(route);
   });
 
-  it('fails a message whose own answer failed, whatever happens to the run’s next answer', async () => {
+  it("fails a message whose own answer failed, whatever happens to the run's next answer", async () => {
     const { conversation, say, begin, answer, deliver } = aConversation(open());
     const run = await begin('one');
     await say('two');

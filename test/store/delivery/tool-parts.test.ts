@@ -46,7 +46,7 @@ describeEachDatabase('a message that a tool sends', (open) => {
     expect(await shown()).not.toContain('late');
   });
 
-  it('reports the state of a tool message’s worst part and the number of parts sent', async () => {
+  it("reports the state of a tool message's worst part and the number of parts sent", async () => {
     const { posting } = await aSpeaker(open());
     const results: SendOutcome[] = [
       { kind: 'sent', receipts: [] },

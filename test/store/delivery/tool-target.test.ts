@@ -89,7 +89,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     },
   );
 
-  it('refuses a guest’s change unless this very run sent the message', async () => {
+  it("refuses a guest's change unless this very run sent the message", async () => {
     const { ids, post, deliver } = await aSpeaker(open());
     const remove = (id: MessageId) =>
       post({ contents: [{ kind: 'delete', messageId: id }], changesOwnOnly: true });
@@ -109,7 +109,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     expect((await claimPart()).part.content).toMatchObject({ messageId: overheard });
   });
 
-  it('sends nothing instead when the network refuses a tool’s change', async () => {
+  it("sends nothing instead when the network refuses a tool's change", async () => {
     const { laneKey, ids, post, deliver, claimNext } = await aSpeaker(open());
     const content = { kind: 'reaction', messageId: ids.first, emoji: '👍' } as const;
     const { keys } = await post({ contents: [content] });
@@ -122,7 +122,7 @@ describeEachDatabase('a message that a tool refers to', (open) => {
     expect(said).toEqual(['first', 'the answer', 'the answer', 'second']);
   });
 
-  it('refuses a tool’s change of a message after its group has moved to a new id', async () => {
+  it("refuses a tool's change of a message after its group has moved to a new id", async () => {
     const { ids, post, saying, worker, conversation } = await aSpeaker(open());
     const content = { kind: 'reaction', messageId: ids.first, emoji: '👍' } as const;
     const { keys } = await post({ contents: [content] });

@@ -45,7 +45,7 @@ describeEachDatabase('the anchors of an account', (open) => {
     expect(await standing(lease.account)).toEqual({ hall: '1' });
   });
 
-  it('keeps anchors per account and moves them under the account’s lease only', async () => {
+  it("keeps anchors per account and moves them under the account's lease only", async () => {
     const [stale, other] = [await claim(unique('net/bot')), await claim(unique('net/bot'))];
     await accept(stale, { hall: '5' });
     await accept(other, { hall: '9' });

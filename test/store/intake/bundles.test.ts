@@ -86,7 +86,7 @@ describeEachDatabase('an album of photos', (open) => {
     expect([full.fetches, full.overflows, full.deliveries]).toEqual([[], [], []]);
   });
 
-  it('names each file to the agent in one line that can’t pass as somebody’s words', async () => {
+  it("names each file to the agent in one line that can't pass as somebody's words", async () => {
     const { worker, saying, claimRun } = aConversation(open());
     const message = saying('Read this');
     if (message.decision.kind !== 'accept') throw new Error('unreachable');

@@ -27,12 +27,12 @@ describeEachDatabase('/stop in a group', (open) => {
     return Object.assign(stop, { said: () => open().read(saidIn, conversation) });
   };
 
-  it('stops a group’s run for the person who started it, and keeps what others have waiting', async () => {
+  it("stops a group's run for the person who started it, and keeps what others have waiting", async () => {
     const stop = await aBusyGroup();
     expect(await stop('ann')).toEqual({ became: 'command', stopsRun: true, isBobWaiting: true });
   });
 
-  it('cancels only the sender’s own messages on /stop if another person started the run', async () => {
+  it("cancels only the sender's own messages on /stop if another person started the run", async () => {
     const stop = await aBusyGroup();
     expect(await stop('bob')).toEqual({ became: 'command', stopsRun: false, isBobWaiting: false });
     expect(await stop('bob')).toEqual({ became: 'refused', stopsRun: false, isBobWaiting: false });
@@ -49,7 +49,7 @@ describeEachDatabase('/stop in a group', (open) => {
     expect(await stop('cid', { isAll: true })).toMatchObject({ became: 'refused', isBobWaiting: true });
   });
 
-  it('lets an admin stop the run, and with “all” everybody’s messages', async () => {
+  it("lets an admin stop the run, and with “all” everybody's messages", async () => {
     const stop = await aBusyGroup();
     const isPrivileged = true;
     expect(await stop('admin', { isPrivileged })).toEqual({
@@ -79,7 +79,7 @@ describeEachDatabase('/stop in a group', (open) => {
   });
 
   it.each(['waiting', 'retained'])(
-    'cancels a sub-agent’s unread announcement for the person who asked for it (%s)',
+    "cancels a sub-agent's unread announcement for the person who asked for it (%s)",
     async (kind) => {
       const worker = aFamilyWorker(open());
       const { run, lane, conversation } = await worker.begin('steer-backlog');

@@ -36,7 +36,7 @@ const readDues: StoreQuery<
 };
 
 describeEachDatabase('the debounce and the quiet window', (open) => {
-  it('delays a first run by the debounce, which restarts with the sender’s next message', async () => {
+  it("delays a first run by the debounce, which restarts with the sender's next message", async () => {
     const { worker, lane, says } = aScene(open(), { debounceMs: long });
     const first = await says('one');
     const second = await says('two');

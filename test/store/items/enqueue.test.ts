@@ -114,7 +114,7 @@ describeEachDatabase('an item from inside Parley', (open, beside) => {
     expect(steering).toEqual([...joining, ...always]);
   });
 
-  it("doesn't count an inner item towards the cap or cancel it on its sender’s /stop", async () => {
+  it("doesn't count an inner item towards the cap or cancel it on its sender's /stop", async () => {
     const { conversation, lane, worker, say, begin, answer } = aConversation(open(), {
       settings: { mode: 'followup', cap: 2 },
     });

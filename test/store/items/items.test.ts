@@ -59,7 +59,7 @@ describeEachDatabase('waiting items', (open) => {
     expect(await changed(b)).toEqual(['cancel by test:ann']);
   });
 
-  it('cancels all items of a sender, or everybody’s items for an owner', async () => {
+  it("cancels all items of a sender, or everybody's items for an owner", async () => {
     const { say, store, lane, facts } = await aQueue(open(), { cap: 2 });
     for (const text of ['a', 'b', 'c']) await say(text);
     await say('/new', { item: { kind: 'command' } });

@@ -108,7 +108,7 @@ describeEachDatabase('a retained steer', (open) => {
     expect(await told()).toEqual(['first']);
   });
 
-  it('cancels a retained steer on its own sender’s /stop and requeues it after another person’s', async () => {
+  it("cancels a retained steer on its own sender's /stop and requeues it after another person's", async () => {
     const stop = { kind: 'stop', isPrivileged: true, isAll: false } as const;
     const own = await steered(open());
     await own.command(stop, 'ann');
@@ -120,7 +120,7 @@ describeEachDatabase('a retained steer', (open) => {
     expect(await other.outcomes()).toEqual(['cancelled: stop', 'none', 'cancelled: stop']);
   });
 
-  it('cancels a retained steer on its own sender’s /new and runs it before another person’s', async () => {
+  it("cancels a retained steer on its own sender's /new and runs it before another person's", async () => {
     for (const [sender, outcome] of [
       ['ann', 'cancelled: reset'],
       ['bob', 'none'],

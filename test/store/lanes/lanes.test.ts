@@ -291,7 +291,7 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(await texts(after.sessionId)).toEqual(['user: young']);
   });
 
-  it('stops the run and cancels its sender’s waiting messages', async () => {
+  it("stops the run and cancels its sender's waiting messages", async () => {
     const { conversation, worker, saying, claimRun } = aConversation(open(), {
       settings: { mode: 'followup' },
     });

@@ -83,7 +83,7 @@ describeEachDatabase('a commit that claims the next work', (open) => {
     expect(second.effects.deliveries).toEqual([conversationKey]);
   });
 
-  it('claims the lane’s next run when the last one ends, with its messages taken', async () => {
+  it("claims the lane's next run when the last one ends, with its messages taken", async () => {
     const { say, claimRun, answer } = aConversation(open(), { settings: { mode: 'followup' } });
     for (const text of ['one', 'two', 'three']) await say(text);
     const first = await claimRun();

@@ -170,7 +170,7 @@ describeEachDatabase('the outcome of a message', (open) => {
     expect(runId).toBeDefined();
   });
 
-  it('cancels another person’s message on /stop only together with the run', async () => {
+  it("cancels another person's message on /stop only together with the run", async () => {
     const { says, run, stop, end, outcomes } = aScene(open());
     await says('ann', 'a');
     const at = await run();
@@ -259,7 +259,7 @@ describeEachDatabase('the outcome of a message', (open) => {
     expect(await notices()).toEqual([fillText(texts.queueFull, { waiting: 1 })]);
   });
 
-  it('merges an older waiting message under interrupt, and cancels the active run’s message', async () => {
+  it("merges an older waiting message under interrupt, and cancels the active run's message", async () => {
     const { says, run, end, answer, outcomes, merged } = aScene(open(), { mode: 'interrupt' });
     await says('ann', 'a');
     const at = await run();

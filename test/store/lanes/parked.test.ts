@@ -376,7 +376,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     }
   });
 
-  it('wakes a parked run to end when its person’s access is revoked', async () => {
+  it("wakes a parked run to end when its person's access is revoked", async () => {
     const store = open();
     const conversation = unique('c');
     const [sender, ref] = [unique('guest'), unique('test:guest')];

@@ -111,7 +111,7 @@ const seed = Number(process.env.QUEUE_SEED ?? Date.now() % 1e9);
 const share = { sqlite: 0.8, postgres: 0.2 } as const;
 
 describeEachDatabase('the queue', (open, { dialect }) => {
-  it('matches the queue’s reference model, and ends every message in one outcome', async () => {
+  it("matches the queue's reference model, and ends every message in one outcome", async () => {
     let played = 0;
     await holds(
       fc.asyncProperty(settings, fc.array(step, { maxLength: 40 }), async (chosen, steps) => {

@@ -40,7 +40,7 @@ describeEachDatabase('the model of a session', (open) => {
     expect((await worker.claimRun(aLane(other).key)).model).toBe('demo');
   });
 
-  it('returns to the agent’s model on /model default, and ignores an unknown name', async () => {
+  it("returns to the agent's model on /model default, and ignores an unknown name", async () => {
     const { conversation, say, claimRun, begin, answer } = aConversation(open());
     await command(open(), conversation, 'model', { ...choice, wish: 'set', name: 'haiku' });
     await command(open(), conversation, 'model', { ...choice, wish: 'unknown', name: 'hiaku' });

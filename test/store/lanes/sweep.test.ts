@@ -19,7 +19,7 @@ describeEachDatabase('the sweep', (open, beside) => {
   const findIn = async (store: Store, laneKey: string) =>
     (await store.read(readSweep, {})).lanes.find((lane) => lane.laneKey === laneKey);
 
-  it('counts the wait of a dead process’s run from the next start on', async () => {
+  it("counts the wait of a dead process's run from the next start on", async () => {
     const folder = unique('folder');
     const boot = unique('boot');
     await open().write(addProcess, { id: boot, folder });

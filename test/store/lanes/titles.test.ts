@@ -180,7 +180,7 @@ describe('the text of a title', () => {
     [' \n ', undefined],
     ['""', undefined],
     ['🛶'.repeat(100), `${'🛶'.repeat(79)}…`],
-  ])('turns the model’s title %j into %j', (text, title) => {
+  ])("turns the model's title %j into %j", (text, title) => {
     expect(titleOf(text)).toBe(title);
   });
 });

@@ -97,7 +97,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     open().write(handOver, { ...fenceOf(run), modelCalls });
   const claimAgain = ({ laneKey }: ClaimedRun) => aWorker(open()).claimRun(laneKey);
 
-  it('opens the first call’s row with the claim and settles it once with the answer', async () => {
+  it("opens the first call's row with the claim and settles it once with the answer", async () => {
     const { worker, run } = await asked();
     const id = callIdOf(run.epoch, 1);
     expect(run.openCall).toBe(id);
@@ -132,7 +132,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(cost).toBeLessThan(longestAnswer + 31_000 * 2);
   });
 
-  it('closes a call that has been open for years', async () => {
+  it('closes a call left open by a machine that was off for a long time', async () => {
     const { run } = await asked();
     await sql(`update "modelCalls" set "openedAt" = 1 where "runId" = '${run.runId}'`);
     await open().write(handOver, fenceOf(run));
@@ -193,7 +193,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     }
   });
 
-  it('charges an impossible token count at the call’s bound and marks it as miscounted', async () => {
+  it("charges an impossible token count at the call's bound and marks it as miscounted", async () => {
     const usage = { inputTokens: 400, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const counted = { state: 'settled', cost: 1_800, model: rate.model } as const;
     for (const limits of [[], budget()]) {
@@ -236,7 +236,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(cost).toBe(6_010);
   });
 
-  it('sums up a session’s calls by model, each once, however they end', async () => {
+  it("sums up a session's calls by model, each once, however they end", async () => {
     const { laneKey, worker, begin, say } = aConversation(open());
     const run = await begin('hello');
     await reserve(run, 2, 5_000);
@@ -311,7 +311,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
     expect(await left(), 'after the run').toEqual([inUse[2]]);
   });
 
-  it('ends the alert of a spent budget with its day, and of a run’s budget a day after the run', async () => {
+  it("ends the alert of a spent budget with its day, and of a run's budget a day after the run", async () => {
     const { run } = await asked();
     const [yesterday, today] = [unique('gateway:2026'), unique('gateway:2027')];
     const [own, session] = [`run:${run.runId}`, `session:${run.sessionId}`];

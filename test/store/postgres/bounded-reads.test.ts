@@ -30,7 +30,7 @@ describe.skipIf(databaseServer === undefined)('reads among many rows', () => {
     expect(asked.rows).toBe(0);
   });
 
-  it('finds an owner’s conversation without reading the lanes of others', async ({ onTestFinished }) => {
+  it("finds an owner's conversation without reading the lanes of others", async ({ onTestFinished }) => {
     const { url, read } = await makeDatabase(onTestFinished);
     const written = await openStore({ kind: 'postgres', url });
     const { accept } = aWorker(written);

@@ -64,7 +64,7 @@ describe.skipIf(databaseServer === undefined)('a message and its answer', () => 
 });
 
 describe.skipIf(databaseServer === undefined)('a message among many conversations', () => {
-  it('finds a message’s lane and conversation by their keys among many', async ({ onTestFinished }) => {
+  it("finds a message's lane and conversation by their keys among many", async ({ onTestFinished }) => {
     const { url, read } = await makeDatabase(onTestFinished);
     const play = async () => {
       const store = await openStore({ kind: 'postgres', url });

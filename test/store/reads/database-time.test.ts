@@ -5,7 +5,7 @@ import { aConversation } from '../a-conversation.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 describeEachDatabase('the holder of a run', (open, { dialect }) => {
-  it.runIf(dialect === 'postgres')('judges by the database’s clock whether a run is held', async () => {
+  it.runIf(dialect === 'postgres')("judges by the database's clock whether a run is held", async () => {
     const { lane, begin } = aConversation(open());
     await begin();
     const ahead = Date.now() + 3_600_000;

@@ -82,7 +82,7 @@ describeEachDatabase('the lanes of the page', (open, beside) => {
     }
   });
 
-  it('lists a sub-agent’s lane while it works, and refuses to change its mode', async () => {
+  it("lists a sub-agent's lane while it works, and refuses to change its mode", async () => {
     const store = open();
     const family = aFamilyWorker(store);
     const { run, lane } = await family.begin();
@@ -94,7 +94,7 @@ describeEachDatabase('the lanes of the page', (open, beside) => {
     expect(await keys()).toEqual([lane.key]);
   });
 
-  it('sets a lane’s mode as /queue does and keeps its other settings', async () => {
+  it("sets a lane's mode as /queue does and keeps its other settings", async () => {
     const store = open();
     const { laneKey, say } = aConversation(store, { settings: { mode: 'steer', cap: 7 } });
     expect(await store.write(setLaneMode, { laneKey, mode: 'collect' })).toBe(false);
