@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { holds } from '../../support/holds.ts';
-import { createGate } from './gate.ts';
 import { type AnthropicServer, startAnthropicServer } from './server.ts';
 
 let server: AnthropicServer;
@@ -255,68 +254,10 @@ describe('property: conversations', () => {
 });
 
 describe('scripts', () => {
-  it('answers by the content of the request', async () => {
-    server.script((body) => ({ text: `model ${body.model}` }));
-    const answer = await post({});
-    expect(JSON.parse(answer.text).content[0].text).toBe('model claude-sonnet-5-5');
-  });
-
   it('refuses requests beyond the end of a script, so that a test notices them', async () => {
     server.script([{ text: 'one' }]);
     expect((await post({})).status).toBe(200);
     expect(await refusalOf({})).toMatch(/the script has 1 replies, this is request 2/);
-  });
-
-  it('streams the documented events in order', async () => {
-    server.script([{ text: 'hi', toolCalls: [{ name: 'list', input: { path: '.' } }] }]);
-    const { text, headers } = await post({ stream: true });
-    const names = [...text.matchAll(/^event: (.*)$/gm)].map((match) => match[1]);
-    expect(headers.get('content-type')).toContain('text/event-stream');
-    expect(names.filter((name, index) => name !== names[index - 1])).toEqual([
-      'message_start',
-      'ping',
-      'content_block_start',
-      'content_block_delta',
-      'content_block_stop',
-      'content_block_start',
-      'content_block_delta',
-      'content_block_stop',
-      'message_delta',
-      'message_stop',
-    ]);
-  });
-
-  it('holds a stream at a gate until the test opens it', async () => {
-    const gate = createGate();
-    server.script([{ chunks: ['one ', 'two ', 'three'], hold: { gate, afterChunks: 2 } }]);
-    let text = '';
-    const reading = fetch(`${server.url}/v1/messages`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'anthropic-version': '2026-10-21',
-        'x-api-key': 'test-key',
-      },
-      body: JSON.stringify({ model: 'claude-sonnet-5-5', max_tokens: 9, messages: hello, stream: true }),
-    }).then(async (response) => {
-      const decoder = new TextDecoder();
-      for await (const chunk of response.body ?? []) text += decoder.decode(chunk);
-    });
-    await gate.reached;
-    expect(text).not.toContain('three');
-    gate.open();
-    await reading;
-    expect(text).toContain('three');
-  });
-
-  it('keeps a journal without keys, and lets a test wait for a request', async () => {
-    const isWaited = (entry: { body: { messages?: readonly unknown[] } }) =>
-      JSON.stringify(entry.body.messages).includes('find me');
-    const found = server.waitForRequest(isWaited);
-    await post({ messages: [user('find me')] });
-    expect((await found).keyIndex).toBe(0);
-    expect(JSON.stringify((await found).headers)).not.toContain('test-key');
-    await expect(server.waitForRequest(100_000, 20)).rejects.toThrow('nothing matched within 20 ms');
   });
 });
 

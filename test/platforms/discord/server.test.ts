@@ -1,7 +1,7 @@
-/** Two client libraries that know nothing about this server must accept it as Discord. */
+/** A client library that knows nothing about this server must accept it as Discord. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { patienceMs } from '../../support/patience.ts';
-import { type Bot, type StartBot, startDiscordJs, startOceanic } from './clients.ts';
+import { type Bot, startBot } from './discord-js-bot.ts';
 import { mention } from './people.ts';
 import { type DiscordServer, startDiscordServer } from './server.ts';
 import { channelTypes, type DiscordUser } from './types.ts';
@@ -28,14 +28,9 @@ afterEach(async () => {
 const heard = (...expected: readonly string[]) =>
   vi.waitFor(() => expect(bot.heard).toEqual(expected), { timeout: patienceMs, interval: 10 });
 
-const clients: readonly (readonly [string, StartBot])[] = [
-  ['discord.js', startDiscordJs],
-  ['oceanic.js', startOceanic],
-];
-
-describe.each(clients)('%s', (_, start) => {
+describe('discord.js', () => {
   beforeEach(async () => {
-    bot = await start(server);
+    bot = await startBot(server);
   });
 
   it('hears direct, guild, thread and forum messages, and in a thread that wakes up', async () => {
@@ -123,7 +118,7 @@ describe.each(clients)('%s', (_, start) => {
   it.each([
     ['a cut', () => server.gateway.cut()],
     ['a request to reconnect', () => server.gateway.askToReconnect()],
-  ])('resumes after %s and hears what it missed, once and in order', async (__, interrupt) => {
+  ])('resumes after %s and hears what it missed, once and in order', async (_, interrupt) => {
     server.people.sends({ from: ada, text: 'before' });
     await heard('says before');
     interrupt();
@@ -177,17 +172,17 @@ describe.each(clients)('%s', (_, start) => {
   });
 });
 
-describe.each(clients)('%s', (_, start) => {
+describe('discord.js at its start', () => {
   it('is refused with a wrong token', async () => {
     server.revokeToken();
-    await expect(start(server)).rejects.toThrow();
+    await expect(startBot(server)).rejects.toThrow();
     expect(server.gateway.counts.identifies).toBe(0);
   });
 
   it('is refused intents that the application was not granted', async () => {
     await server.close();
     server = await startDiscordServer({ privileged: { messageContent: false } });
-    await expect(start(server)).rejects.toThrow(/intents/i);
+    await expect(startBot(server)).rejects.toThrow(/intents/i);
     expect(server.refusals).toMatchObject([{ what: 'gateway', code: 4014 }]);
   });
 });

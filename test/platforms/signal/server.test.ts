@@ -1,5 +1,7 @@
 /** The test server must refuse what signal-cli-rest-api refuses, or the tests that rely on it prove nothing. */
+import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { againstSwagger } from './fairness.ts';
 import { routes } from './routes.ts';
 import { type SignalServer, type SignalServerOptions, startSignalServer } from './server.ts';
@@ -56,33 +58,9 @@ describe('what the server says of itself', () => {
     expect(await call('GET', '/v1/health')).toMatchObject({ status: 204, text: '' });
     expect((await call('GET', '/v1/accounts')).json()).toEqual([server.number]);
   });
-
-  it('and its configuration', async () => {
-    expect(await call('POST', '/v1/configuration', { logging: { Level: 'debug' } })).toMatchObject({
-      status: 204,
-    });
-    expect((await call('GET', '/v1/configuration')).json()).toEqual({ logging: { Level: 'debug' } });
-    expect((await call('POST', '/v1/configuration', { logging: { Level: 'loud' } })).status).toBe(400);
-  });
-
-  it('is a page of 404 for what it does not know', async () => {
-    expect(await call('GET', '/v1/cake')).toMatchObject({ status: 404, text: '404 page not found' });
-  });
 });
 
 describe('sends', () => {
-  it('go to uuids, numbers, usernames and groups, and are answered with the timestamp as text', async () => {
-    for (const recipient of [ada.uuid, bob.number, 'bob.42', team.id]) {
-      const answer = await send({ recipients: [recipient] });
-      expect(answer).toMatchObject({ status: 201, type: 'application/json; charset=utf-8' });
-      expect(answer.json()).toEqual({ timestamp: expect.stringMatching(/^\d{13}$/) });
-    }
-    expect(server.lines(ada)).toEqual(['Parley: hello']);
-    expect(server.lines(bob)).toEqual(['Parley: hello', 'Parley: hello']);
-    expect(server.lines(team)).toEqual(['Parley: hello']);
-    expect(server.refusals).toEqual([]);
-  });
-
   it('are answered with an array by the newer release, which names who was not reached', async () => {
     await begin({ release: 'head' });
     expect(JSON.parse((await send({ recipients: [team.id] })).text)).toEqual([
@@ -190,17 +168,6 @@ describe('sends', () => {
     expect(server.refusals[0]?.status).toBe(201);
   });
 
-  it('carry styles, mentions and files', async () => {
-    const message = '**\uFFFC** looks at \\*this\\*';
-    const mentions = [{ start: 0, length: 1, author: ada.uuid }];
-    const files = ['data:text/plain;filename=a.txt;base64,aGk=', 'data:image/png;base64,aGk=', 'aGk='];
-    await send({ recipients: [team.id], message, mentions, text_mode: 'styled', base64_attachments: files });
-    expect(server.lines(team)).toEqual([
-      'Parley: <b>@Ada</b> looks at *this* [a.txt] [image/png] [application/octet-stream]',
-    ]);
-    expect(server.refusals).toEqual([]);
-  });
-
   it('with markers that vanish, mentions beside the text and unknown quotes are noted', async () => {
     await send({ recipients: [ada.uuid], message: '2 * 3', text_mode: 'styled' });
     await send({ recipients: [ada.uuid], mentions: [{ start: 5, length: 1, author: bob.uuid }] });
@@ -211,34 +178,6 @@ describe('sends', () => {
       'a mention at 5+1 lies outside the text of 5 units',
       `quote of 5 by ${ada.uuid}, which is no message there`,
     ]);
-  });
-
-  it('are rate limited with 429, delivered or not, and with an empty token', async () => {
-    server.fault({ kind: 'rate-limit', tokens: [''], isDelivered: true }, { path: '/v2/send' });
-    const answer = await send({ recipients: [ada.uuid] });
-    expect(answer.status).toBe(429);
-    expect(answer.json()).toMatchObject({ challenge_tokens: [''], account: server.number });
-    expect(answer.json().error).toContain('Failed to send message due to rate limiting');
-    expect(server.lines(ada)).toEqual(['Parley: hello']);
-    expect(server.refusals).toEqual([]);
-  });
-
-  it('are rate limited in prose where signal-cli is run for each', async () => {
-    await begin({ mode: 'native' });
-    server.fault({ kind: 'rate-limit', tokens: [''] });
-    expect((await send({ recipients: [ada.uuid] })).status).toBe(400);
-    expect(server.lines(ada)).toEqual([]);
-  });
-
-  it('wait for a captcha', async () => {
-    server.challenge('tok-1', 'tok-2');
-    const solve = (challenge_token: string, captcha: string) =>
-      call('POST', `/v1/accounts/${server.number}/rate-limit-challenge`, { challenge_token, captcha });
-    expect((await send({ recipients: [ada.uuid] })).json().challenge_tokens).toEqual(['tok-1', 'tok-2']);
-    expect((await solve('tok-3', 'signalcaptcha://x')).status).toBe(400);
-    expect((await solve('tok-1', 'x')).status).toBe(400);
-    expect((await solve('tok-1', 'signalcaptcha://x')).status).toBe(204);
-    expect((await send({ recipients: [ada.uuid] })).status).toBe(201);
   });
 });
 
@@ -306,66 +245,50 @@ describe('what stands in a conversation', () => {
   });
 });
 
-describe('files, groups and people', () => {
-  it('are listed, fetched with the type of their bytes, and deleted', async () => {
-    const bytes = Buffer.from('89504e470d0a1a0a', 'hex');
-    const file = server.world.addAttachment({ bytes, fileName: 'a.png', contentType: 'application/pdf' });
-    expect((await call('GET', '/v1/attachments')).json()).toEqual([file.id]);
-    const answer = await fetch(`${server.url}/v1/attachments/${file.id}`);
-    expect(answer.headers.get('content-type')).toBe('image/png');
-    expect(Buffer.from(await answer.arrayBuffer())).toEqual(bytes);
-    expect((await call('DELETE', `/v1/attachments/${file.id}`)).status).toBe(204);
-    expect(await call('GET', `/v1/attachments/${file.id}`)).toMatchObject({
-      status: 404,
-      text: '{"error":"No attachment with that name found"}',
-    });
-  });
+describe('receiving', () => {
+  const socketUrl = () =>
+    `${server.url.replace('http', 'ws')}/v1/receive/${encodeURIComponent(server.number)}`;
 
-  it('say who is in a group, by number where it is known', async () => {
-    const group = {
-      id: `group.${Buffer.from(team.internalId).toString('base64')}`,
-      internal_id: team.internalId,
-      members: [ada.uuid, bob.number, server.number],
-      admins: [ada.uuid],
-      member: true,
-    };
-    expect(JSON.parse((await call('GET', `/v1/groups/${server.number}`)).text)).toMatchObject([group]);
-    const one = `/v1/groups/${server.number}/${encodeURIComponent(team.id)}`;
-    expect((await call('GET', one)).json()).toMatchObject(group);
-    expect((await call('GET', `${one}?expand=true`)).json().members).toContainEqual({
-      number: '',
-      uuid: ada.uuid,
-    });
-    expect((await call('GET', `/v1/groups/${server.number}/group.bm9uZQ==`)).status).toBe(404);
-  });
-
-  it('have names, and timers', async () => {
-    const contacts = JSON.parse((await call('GET', `/v1/contacts/${server.number}`)).text) as unknown;
-    expect(contacts).toMatchObject([
-      { uuid: ada.uuid, number: '', profile_name: 'Ada' },
-      { number: bob.number },
+  it('refuses a plain GET of a socket, and closes a socket whose client says too much', async () => {
+    const plain = await fetch(socketUrl().replace('ws', 'http'));
+    expect(plain.status).toBe(400);
+    expect(plain.headers.get('content-type')).toContain('text/plain');
+    expect(await plain.text()).toMatch(/^Bad Request\n\{"error":"websocket: the client is not using/);
+    const socket = new WebSocket(socketUrl());
+    await once(socket, 'open');
+    socket.send('x'.repeat(512));
+    socket.send('x'.repeat(513));
+    const [code] = await once(socket, 'close');
+    expect(code).toBe(1009);
+    expect(why()).toEqual([
+      expect.stringContaining('not using the websocket protocol'),
+      expect.stringContaining('Max payload size exceeded'),
     ]);
-    const timer = { recipient: ada.uuid, expiration_in_seconds: 60 };
-    expect((await call('PUT', `/v1/contacts/${server.number}`, timer)).status).toBe(204);
-    expect(server.people.writes({ from: ada, text: 'hi' }).expiresInSeconds).toBe(60);
-    expect((await call('PUT', `/v1/profiles/${server.number}`, { name: 'Otto' })).status).toBe(204);
-    expect(server.account.name).toBe('Otto');
   });
 
-  it('are linked by a URI that is used later', async () => {
-    await begin({ isUnlinked: false });
-    await server.close();
-    server = await startSignalServer({ isUnlinked: true });
-    expect((await call('GET', '/v1/accounts')).json()).toEqual([]);
-    expect((await call('GET', '/v1/qrcodelink/raw')).status).toBe(400);
-    const { device_link_uri: uri } = (await call('GET', '/v1/qrcodelink/raw?device_name=Parley')).json();
-    expect(uri).toMatch(/^sgnl:\/\/linkdevice\?uuid=.+&pub_key=.+$/);
-    expect(await call('GET', '/v1/qrcodelink?device_name=Parley')).toMatchObject({
-      status: 200,
-      type: 'image/png',
+  it('has no webhook where signal-cli runs once per call', async () => {
+    await begin({ mode: 'normal' });
+    expect(() => {
+      server.webhookUrl = 'http://127.0.0.1:1/';
+    }).toThrow('does not start with a webhook');
+  });
+
+  describe.each(['normal', 'native'] as const)('in mode %s', (mode) => {
+    it('refuses a poll with parameters that it cannot read', async () => {
+      await begin({ mode });
+      for (const query of ['timeout=soon', 'max_messages=all', 'ignore_stories=yes'])
+        expect((await call('GET', `/v1/receive/${server.number}?${query}`)).status).toBe(400);
+      expect((await call('GET', '/v1/receive/+1')).status).toBe(400);
     });
-    server.finishLink({ number: '+15550000009' });
-    expect((await call('GET', '/v1/accounts')).json()).toEqual(['+15550000009']);
-    expect(() => server.finishLink({ number: '+15550000010' })).toThrow('no link waits');
+
+    it('treats a handshake for a socket as a poll, which takes the messages', async () => {
+      await begin({ mode });
+      server.people.writes({ from: ada, text: 'eaten' });
+      const socket = new WebSocket(`${socketUrl()}?timeout=0`);
+      const [error] = await once(socket, 'error');
+      expect(String(error)).toContain('Unexpected server response: 200');
+      expect((await call('GET', `/v1/receive/${server.number}?timeout=0`)).text).toBe('[]');
+      expect(server.refusals).toMatchObject([{ status: 200 }]);
+    });
   });
 });

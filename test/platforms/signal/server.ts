@@ -40,7 +40,6 @@ export type SignalServerOptions = {
   readonly isUnlinked?: boolean;
   readonly webhookUrl?: string;
   readonly now?: () => number;
-  readonly pingMs?: number;
   /** How long a second of a poll's requested wait lasts, ms. Default: 1000. */
   readonly secondMs?: number;
   /** People's devices confirm the delivery of sends. Default: true. */
@@ -82,7 +81,6 @@ export class SignalServer {
     this.#daemon = new Daemon(() => journal.changed());
     this.#sockets = new Sockets({
       listeners: this.#daemon.listeners,
-      pingMs: options.pingMs ?? 54_000,
       onChange: () => journal.changed(),
       onMisuse: (why) => journal.refuse(undefined, why),
     });

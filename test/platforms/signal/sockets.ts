@@ -6,12 +6,13 @@ import type { Notification } from './types.ts';
 
 type SocketsDeps = {
   readonly listeners: Set<Listener>;
-  readonly pingMs: number;
   readonly onChange: () => void;
   /** Called when a client breaks the socket by what it sends. */
   readonly onMisuse: (why: string) => void;
 };
 
+/** As gorilla/websocket in the server does. */
+const pingMs = 54_000;
 /** The most a client may send; more closes the socket with 1009. */
 const readLimit = 512;
 
@@ -49,7 +50,7 @@ export class Sockets {
   }
 
   #take(ws: WebSocket, tcp: Duplex, number: string): void {
-    const { listeners, onChange, onMisuse, pingMs } = this.#deps;
+    const { listeners, onChange, onMisuse } = this.#deps;
     const socket = new ReceiveSocket(ws, tcp, number);
     this.#open.add(socket);
     listeners.add(socket);

@@ -1,7 +1,7 @@
 import { readSentText, withComputed } from './entities.ts';
 import type { Params } from './params.ts';
 import { reactionEmoji } from './reactions.ts';
-import { ApiError, badRequest, type Keyboard, type StandingMessage, type StoredFile } from './types.ts';
+import { badRequest, type Keyboard, type StandingMessage, type StoredFile } from './types.ts';
 import type { ChatState, World } from './world.ts';
 import { generalTopic } from './world.ts';
 
@@ -33,9 +33,6 @@ export type Platform = {
   readonly answeredCallbacks: { readonly id: string; readonly text: string }[];
   commands: readonly { readonly command: string; readonly description: string }[];
   webhookUrl: string;
-  /** Sends and edits per minute in one group before a 429; undefined: no limit. */
-  readonly groupRatePerMinute: number | undefined;
-  readonly canReadAllGroupMessages: boolean;
   readonly dropPending: () => void;
 };
 
@@ -63,12 +60,12 @@ export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['answerCallbackQuery', answerCallbackQuery],
 ]);
 
-function getMe({ world, canReadAllGroupMessages }: Platform): Outcome {
+function getMe({ world }: Platform): Outcome {
   return {
     result: {
       ...world.bot,
       can_join_groups: true,
-      can_read_all_group_messages: canReadAllGroupMessages,
+      can_read_all_group_messages: true,
       supports_inline_queries: false,
       has_topics_enabled: false,
     },
@@ -142,7 +139,6 @@ type Content = Pick<StandingMessage, 'text' | 'entities'> & {
 function post(platform: Platform, state: ChatState, params: Params, content: Content): Outcome {
   const threadId = readThread(state, params);
   const replyTo = readReply(state, params);
-  countAct(platform, state);
   const message = platform.world.add(state, {
     from: platform.world.bot,
     ...content,
@@ -196,7 +192,6 @@ function editMessageText(platform: Platform, params: Params): Outcome {
       'message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message',
     );
   }
-  countAct(platform, state);
   return { result: platform.world.edit(state, messageId, text.text, entities, keyboard).message, messageId };
 }
 
@@ -328,17 +323,4 @@ function sentEntities(params: Params, name: string): unknown {
   if (params.has('parse_mode'))
     throw badRequest("can't parse entities: this server reads entities only, not parse_mode");
   return params.json(name);
-}
-
-function countAct(platform: Platform, state: ChatState): void {
-  const { groupRatePerMinute: limit } = platform;
-  if (limit === undefined || state.chat.type === 'private') return;
-  const since = platform.now() - 60_000;
-  while (state.botActs[0] !== undefined && state.botActs[0] <= since) state.botActs.shift();
-  const oldest = state.botActs[0];
-  if (state.botActs.length >= limit && oldest !== undefined) {
-    const seconds = Math.max(1, Math.ceil((oldest - since) / 1000));
-    throw new ApiError(429, `Too Many Requests: retry after ${seconds}`, { retry_after: seconds });
-  }
-  state.botActs.push(platform.now());
 }

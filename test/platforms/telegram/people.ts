@@ -1,6 +1,6 @@
 import { findEntities } from './entities.ts';
 import type { Draft } from './methods.ts';
-import type { MemberStatus, StandingMessage, StoredFile, TgEntity, TgMessage, TgUser } from './types.ts';
+import type { MemberStatus, StandingMessage, StoredFile, TgEntity, TgUser } from './types.ts';
 import type { UpdateQueue } from './update-queue.ts';
 import type { ChatState, NewMessage, World } from './world.ts';
 
@@ -39,7 +39,6 @@ type PeopleDeps = {
   readonly now: () => number;
   readonly visibleDrafts: Map<number, Draft>;
   /** Privacy mode: in groups the bot only gets commands, mentions and replies to it. */
-  readonly isPrivate: boolean;
   readonly onChange: () => void;
 };
 
@@ -68,7 +67,7 @@ export class People {
         ...message.fields,
       },
     });
-    if (this.#reachesBot(state, standing.message)) this.#push('message', standing.message);
+    if (this.#reachesBot(state)) this.#push('message', standing.message);
     return standing;
   }
 
@@ -98,7 +97,7 @@ export class People {
     const state = this.#deps.world.state(edit.chat);
     const { text = '', fields = {} } = edit;
     const after = this.#deps.world.edit(state, edit.messageId, text, findEntities(text), fields);
-    if (this.#reachesBot(state, after.message)) this.#push('edited_message', after.message);
+    if (this.#reachesBot(state)) this.#push('edited_message', after.message);
     return after;
   }
 
@@ -231,14 +230,8 @@ export class People {
     return standing;
   }
 
-  #reachesBot(state: ChatState, message: TgMessage): boolean {
-    const { isPrivate, world } = this.#deps;
-    if (state.isBlocked || state.botStatus === 'left' || state.botStatus === 'kicked') return false;
-    if (!isPrivate || state.chat.type === 'private' || state.botStatus === 'administrator') return true;
-    const text = message.text ?? message.caption ?? '';
-    const name = `@${world.bot.username ?? ''}`.toLowerCase();
-    const isReply = message.reply_to_message?.from?.id === world.bot.id;
-    return text.startsWith('/') || text.toLowerCase().includes(name) || isReply;
+  #reachesBot({ isBlocked, botStatus }: ChatState): boolean {
+    return !isBlocked && botStatus !== 'left' && botStatus !== 'kicked';
   }
 
   #push(kind: string, body: unknown): void {

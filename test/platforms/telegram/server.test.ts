@@ -1,5 +1,5 @@
 /** The test server must refuse what the platform refuses, or the tests that rely on it prove nothing. */
-import { Api, GrammyError, HttpError, InputFile } from 'grammy/web';
+import { Api, GrammyError } from 'grammy/web';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTelegramServer, type TelegramServer, type TelegramServerOptions } from './server.ts';
 import type { TgUser } from './types.ts';
@@ -197,26 +197,6 @@ describe('calls', () => {
     ).toMatchObject({ description: 'Bad Request: REACTION_INVALID' });
     expect(await api.setMessageReaction(501, messageId, [{ type: 'emoji', emoji: '👍' }])).toBe(true);
   });
-
-  it('upload by multipart and download the same bytes', async () => {
-    const sent = await api.sendDocument(501, new InputFile(new Uint8Array([1, 2, 13, 10, 45, 45]), 'a.bin'), {
-      caption: 'c',
-    });
-    const file = await api.getFile(sent.document.file_id);
-    const response = await fetch(`${server.apiRoot}/file/bot${server.token}/${file.file_path}`);
-    expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([1, 2, 13, 10, 45, 45]);
-    expect(sent).toMatchObject({ caption: 'c', document: { file_name: 'a.bin' } });
-  });
-
-  it('in a group are limited in their rate, when the test asks for it', async () => {
-    await begin({ groupRatePerMinute: 20 });
-    const { chat } = server.world.addSupergroup('Team');
-    for (let count = 0; count < 20; count += 1) await api.sendMessage(chat.id, `${count}`);
-    const error: unknown = await api.sendMessage(chat.id, 'x').catch((fault: unknown) => fault);
-    expect(error).toMatchObject({ error_code: 429, parameters: { retry_after: 60 } });
-    now += 60_000;
-    await api.sendMessage(chat.id, 'y');
-  });
 });
 
 describe('updates', () => {
@@ -225,46 +205,6 @@ describe('updates', () => {
     return updates.map((update) => update.message?.text);
   };
 
-  it('come again until a higher offset confirms them', async () => {
-    says('one');
-    says('two');
-    expect(await texts()).toEqual(['one', 'two']);
-    expect(await texts()).toEqual(['one', 'two']);
-    const [first] = await api.getUpdates();
-    expect(await texts((first?.update_id ?? 0) + 1)).toEqual(['two']);
-    expect(await texts()).toEqual(['two']);
-  });
-
-  it('are read from the head, confirming nothing, when the offset lies far in the future', async () => {
-    says('kept');
-    expect(await texts(2_000_000_000)).toEqual(['kept']);
-    expect(server.updates.pending).toHaveLength(1);
-  });
-
-  it('are kept for 24 hours', async () => {
-    says('old');
-    now += 24 * 3_600_000 - 1000;
-    expect(await texts()).toEqual(['old']);
-    now += 2000;
-    expect(await texts()).toEqual([]);
-  });
-
-  it('come 100 at a time, or fewer', async () => {
-    for (let count = 0; count < 130; count += 1) says(`${count}`);
-    expect(await texts()).toHaveLength(100);
-    expect(await api.getUpdates({ limit: 7 })).toHaveLength(7);
-  });
-
-  it('go to one poller: a second one ends the first with 409', async () => {
-    const first = refusal(api.getUpdates({ timeout: 20 }));
-    await server.waitFor(() => server.updates.isPolled);
-    const second = api.getUpdates({ timeout: 20 });
-    expect(await first).toContain('409 Conflict: terminated by other getUpdates request');
-    await server.waitFor(() => server.updates.isPolled);
-    says('for the second');
-    expect(await second).toHaveLength(1);
-  });
-
   it('of kinds not asked for do not come; the list of kinds stays from call to call', async () => {
     await api.getUpdates({ allowed_updates: ['callback_query'] });
     says('unasked');
@@ -272,60 +212,5 @@ describe('updates', () => {
     await api.getUpdates({ allowed_updates: [] });
     says('asked');
     expect(await texts()).toEqual(['asked']);
-  });
-
-  it('of groups come by the rules of privacy mode', async () => {
-    await begin({ isPrivacyOn: true });
-    const { chat } = server.world.addSupergroup('Team');
-    const { message_id: own } = await api.sendMessage(chat.id, 'hello all');
-    const inTeam = (text: string, more: object = {}) =>
-      server.userSends({ chat: chat.id, from: ada, text, ...more });
-    inTeam('among us');
-    inTeam('hey @parleytestbot');
-    inTeam('/help');
-    inTeam('indeed', { replyTo: own });
-    expect(await texts()).toEqual(['hey @parleytestbot', '/help', 'indeed']);
-  });
-
-  it('cannot be polled while a webhook is set', async () => {
-    await api.setWebhook('https://example.org/hook');
-    expect(await refusal(api.getUpdates())).toContain(
-      "409 Conflict: can't use getUpdates method while webhook is active",
-    );
-    says('kept');
-    await api.deleteWebhook({ drop_pending_updates: true });
-    expect(await texts()).toEqual([]);
-  });
-
-  it('carry computed entities, albums with one caption, and long texts in parts', async () => {
-    server.userSends({ from: ada, text: 'hey @ParleyTestBot /go https://a.example' });
-    const photo = () => server.world.addFile({ name: 'p', mimeType: 'image/jpeg', bytes: new Uint8Array(3) });
-    server.people.sendsAlbum({ from: ada, text: 'both' }, [photo(), photo()]);
-    server.people.sendsLong({ from: ada, text: 'y'.repeat(5000) });
-    const [marked, first, second, ...parts] = await api.getUpdates();
-    expect(marked?.message?.entities?.map(({ type }) => type)).toEqual(['mention', 'bot_command', 'url']);
-    expect(first?.message?.media_group_id).toBe(second?.message?.media_group_id);
-    expect([first?.message?.caption, second?.message?.caption]).toEqual(['both', undefined]);
-    expect(parts.map((part) => part.message?.text?.length)).toEqual([4096, 904]);
-  });
-});
-
-describe('faults', () => {
-  it('that drop the answer leave the message standing; those that cut before leave nothing', async () => {
-    server.fault({ kind: 'drop-answer' }, { method: 'sendMessage' });
-    await expect(api.sendMessage(501, 'stands')).rejects.toBeInstanceOf(HttpError);
-    server.fault({ kind: 'cut' }, { method: 'sendMessage' });
-    await expect(api.sendMessage(501, 'lost')).rejects.toBeInstanceOf(HttpError);
-    expect(server.botMessages(501).map(({ text }) => text)).toEqual(['stands']);
-    expect(server.sent.map(({ answered }) => answered)).toEqual([false, false]);
-  });
-
-  it('that take the server away end when it comes back, on the same port', async () => {
-    const { apiRoot } = server;
-    await server.goAway();
-    await expect(api.getMe()).rejects.toBeInstanceOf(HttpError);
-    await server.comeBack();
-    expect(server.apiRoot).toBe(apiRoot);
-    expect((await api.getMe()).username).toBe('ParleyTestBot');
   });
 });

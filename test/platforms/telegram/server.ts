@@ -17,8 +17,6 @@ export type TelegramServerOptions = {
   readonly bot?: Partial<TgUser>;
   /** The platform's clock; default: the real one. */
   readonly now?: () => number;
-  readonly isPrivacyOn?: boolean;
-  readonly groupRatePerMinute?: number;
 };
 
 const sends = new Set([
@@ -70,14 +68,12 @@ export class TelegramServer {
     this.world = new World(this.bot, now);
     this.updates = new UpdateQueue(now, 410_000_001);
     const visibleDrafts = new Map<number, Draft>();
-    const isPrivate = options.isPrivacyOn ?? false;
     const onChange = () => this.#probes.changed();
     this.people = new People({
       world: this.world,
       queue: this.updates,
       now,
       visibleDrafts,
-      isPrivate,
       onChange,
     });
     this.#platform = {
@@ -89,8 +85,6 @@ export class TelegramServer {
       answeredCallbacks: [],
       commands: [],
       webhookUrl: '',
-      groupRatePerMinute: options.groupRatePerMinute,
-      canReadAllGroupMessages: !isPrivate,
       dropPending: () => this.updates.drop(),
     };
   }

@@ -24,8 +24,6 @@ export type ChatState = {
   migratedTo: number | undefined;
   /** Supergroups count their own ids; private chats and basic groups share those of the account. */
   readonly ownIds: { next: number } | undefined;
-  /** When the bot sent or edited here, for a group's rate limit. */
-  readonly botActs: number[];
 };
 
 export type NewMessage = {
@@ -98,7 +96,6 @@ export class World {
       migratedTo: undefined,
       // Message 1 created the group; as a topic id, 1 is the General topic.
       ownIds: isOwn ? { next: 2 } : undefined,
-      botActs: [],
     };
     this.chats.set(chat.id, state);
     return state;

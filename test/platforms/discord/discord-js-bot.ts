@@ -1,4 +1,4 @@
-/** Two bots on two client libraries with a common interface, to check whether the server is faithful. */
+/** A bot on a library that knows nothing of this server, to check whether the server is faithful. */
 import {
   type AnyThreadChannel,
   Client,
@@ -7,7 +7,6 @@ import {
   type PartialMessage,
   Partials,
 } from 'discord.js';
-import { type AnyTextableChannel, Client as OceanicClient } from 'oceanic.js';
 import { makeRequest } from '../../../channels/discord/rest-request.ts';
 import type { DiscordServer } from './server.ts';
 import { messageFlags } from './types.ts';
@@ -30,9 +29,6 @@ export type Bot = {
   readonly stop: () => Promise<void>;
 };
 
-/** Starts a bot and resolves when it is ready. Rejects if it may not connect. */
-export type StartBot = (server: DiscordServer) => Promise<Bot>;
-
 const { Guilds, GuildMembers, GuildMessages, GuildMessageReactions, DirectMessages } = GatewayIntentBits;
 const { DirectMessageReactions, MessageContent } = GatewayIntentBits;
 const intents = [
@@ -45,8 +41,11 @@ const intents = [
   MessageContent,
 ];
 
-/** A bot on discord.js. Commands are deferred and then answered; buttons answer immediately, visible to one reader. */
-export async function startDiscordJs(server: DiscordServer): Promise<Bot> {
+/**
+ * Resolves when it is ready; rejects if it may not connect. Commands are deferred and then answered; buttons are
+ * answered immediately, visible to one reader.
+ */
+export async function startBot(server: DiscordServer): Promise<Bot> {
   const client = new Client({
     intents,
     partials: [Partials.Channel, Partials.Message, Partials.Reaction, Partials.User],
@@ -57,7 +56,7 @@ export async function startDiscordJs(server: DiscordServer): Promise<Bot> {
     allowedMentions: { parse: [] },
   });
   const heard: string[] = [];
-  listenWithDiscordJs(client, heard);
+  listen(client, heard);
   const ready = new Promise((resolve) => client.once('clientReady', resolve));
   await client.login(server.token);
   await ready;
@@ -96,7 +95,7 @@ export async function startDiscordJs(server: DiscordServer): Promise<Bot> {
   };
 }
 
-function listenWithDiscordJs(client: Client, heard: string[]): void {
+function listen(client: Client, heard: string[]): void {
   const isOwn = (message: Message | PartialMessage) => message.author?.id === client.user?.id;
   client.on('error', (error) => heard.push(`error ${error.message}`));
   client.on('messageCreate', (message) => isOwn(message) || heard.push(`says ${message.content}`));
@@ -121,85 +120,6 @@ function listenWithDiscordJs(client: Client, heard: string[]): void {
     } else if (interaction.isButton()) {
       heard.push(`presses ${interaction.customId}`);
       await interaction.reply({ content: 'pressed', flags: messageFlags.ephemeral });
-    }
-  });
-}
-
-/** The same bot on oceanic.js. */
-export async function startOceanic(server: DiscordServer): Promise<Bot> {
-  const client = new OceanicClient({
-    auth: `Bot ${server.token}`,
-    allowedMentions: { everyone: false, roles: false, users: false, repliedUser: false },
-    gateway: {
-      intents: intents.reduce((bits, bit) => bits | bit, 0),
-      reconnectDelay: () => 50,
-      override: { timeBetweenShardConnects: 0 },
-    },
-    rest: { baseURL: `${server.apiUrl}/v10` },
-  });
-  const heard: string[] = [];
-  listenWithOceanic(client, heard);
-  const ready = new Promise<void>((resolve, reject) => {
-    client.once('ready', () => resolve());
-    // A refused connection is reported as an error event, because there is no promise to reject.
-    client.once('error', (error) => reject(error));
-  });
-  await Promise.all([client.connect(), ready]);
-  const { channels } = client.rest;
-  const me = client.user.id;
-  return {
-    heard,
-    send: async (channelId, content, nonce) => {
-      const dedupe = nonce === undefined ? {} : { nonce, enforceNonce: true };
-      return (await channels.createMessage<AnyTextableChannel>(channelId, { content, ...dedupe })).id;
-    },
-    reply: async (channelId, messageID, content) =>
-      (await channels.createMessage(channelId, { content, messageReference: { messageID } })).id,
-    sendFile: async (channelId, name, content) =>
-      (await channels.createMessage(channelId, { files: [{ name, contents: Buffer.from(content) }] })).id,
-    edit: async (channelId, id, content) => void (await channels.editMessage(channelId, id, { content })),
-    delete: (channelId, id) => channels.deleteMessage(channelId, id),
-    react: (channelId, id, emoji) => channels.createReaction(channelId, id, emoji),
-    unreact: (channelId, id, emoji) => channels.deleteReaction(channelId, id, emoji),
-    type: (channelId) => channels.sendTyping(channelId),
-    listAfter: async (channelId, after) =>
-      (await channels.getMessages(channelId, { after, limit: 100 })).map((message) => message.content),
-    openDm: async (userId) => (await client.rest.users.createDM(userId)).id,
-    setCommands: async (names) => {
-      const commands = names.map((name) => ({ type: 1 as const, name, description: `does ${name}` }));
-      await client.rest.applications.bulkEditGlobalCommands(me, commands);
-    },
-    stop: async () => client.disconnect(false),
-  };
-}
-
-function listenWithOceanic(client: OceanicClient, heard: string[]): void {
-  const isOwn = (id: string | undefined) => id === client.user.id;
-  client.on('error', (error) => heard.push(`error ${error instanceof Error ? error.message : error}`));
-  client.on('messageCreate', (message) => isOwn(message.author.id) || heard.push(`says ${message.content}`));
-  client.on('messageUpdate', (message) => isOwn(message.author.id) || heard.push(`edits ${message.content}`));
-  client.on('messageDelete', (message) => {
-    if (!('author' in message) || !isOwn(message.author.id)) heard.push('deletes');
-  });
-  client.on('messageReactionAdd', (_, user, { emoji }) => {
-    if (!isOwn(user.id)) heard.push(`reacts ${emoji.name}`);
-  });
-  client.on('messageReactionRemove', (_, user, { emoji }) => {
-    if (!isOwn(user.id)) heard.push(`unreacts ${emoji.name}`);
-  });
-  client.on('threadCreate', (thread) => heard.push(`thread ${thread.name}`));
-  client.on('guildMemberAdd', (member) => heard.push(`joins ${member.username}`));
-  client.on('guildMemberRemove', (member) => heard.push(`leaves ${member.username}`));
-  client.on('guildDelete', (guild) => heard.push(`removed ${'name' in guild ? guild.name : guild.id}`));
-  client.on('interactionCreate', async (interaction) => {
-    if (interaction.isCommandInteraction()) {
-      heard.push(`uses ${interaction.data.name}`);
-      await interaction.defer();
-      await interaction.editOriginal({ content: `done ${interaction.data.name}` });
-      await interaction.createFollowup({ content: 'and more' });
-    } else if (interaction.isComponentInteraction()) {
-      heard.push(`presses ${interaction.data.customID}`);
-      await interaction.createMessage({ content: 'pressed', flags: messageFlags.ephemeral });
     }
   });
 }
