@@ -433,7 +433,7 @@ describe('faults inside the loop', () => {
   };
   it.each([
     ['steering', { getSteeringMessages: boom }],
-    ['follow-ups', { getFollowUpMessages: boom }],
+    ['the follow-up source', { getFollowUpMessages: boom }],
     ['the conversion', { convertToLlm: boom }],
     ['the view of the context', { transformContext: boom }],
     ['middleware before a turn', { middleware: [{ beforeTurn: boom }] }],

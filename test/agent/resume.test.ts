@@ -104,7 +104,7 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, in a resu
   const { state, replay, toolExecution } = row;
   const mayRun = state === 'fresh' || (state === 'started' && replay !== 'never');
 
-  it(mayRun ? 'runs, with its events' : 'does not run', async () => {
+  it(mayRun ? 'runs the call, with its events' : "doesn't run the call", async () => {
     const told: unknown[] = [];
     const act = aTool('act', {
       replay,

@@ -136,7 +136,7 @@ describe('authorise (threat 1)', () => {
     const policies =
       chat === 'dm' ? ['pairing', 'allowlist', 'open', 'disabled'] : ['allowlist', 'open', 'disabled'];
     for (const policy of policies) {
-      it(`decides every event kind and sender in a ${chat} chat under ${policy} as listed`, () => {
+      it(`decides every event kind and sender as listed: ${chat} chat, policy ${policy}`, () => {
         const policyData = aPolicy(
           chat === 'dm'
             ? { dmPolicy: policy as AccessPolicy['dmPolicy'] }

@@ -94,7 +94,7 @@ it("asks an owner who mentions the bot in a group that isn't enabled whether to 
 });
 
 it.each([
-  ['an owner who doesn’t address the bot', { sender: '1', isMention: false }],
+  ["an owner who doesn't address the bot", { sender: '1', isMention: false }],
   ['anybody else', { sender: '2', isMention: true }],
 ])("says nothing to %s in a group that isn't enabled", (_name, said) => {
   expect(noticeFor({ kind: 'group', ...said })).toBeUndefined();

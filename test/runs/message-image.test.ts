@@ -68,7 +68,7 @@ describeEachDatabase('a streamed message', (open) => {
       'mode',
       ['user: go', 'assistant: One.', 'user: and this', 'assistant: Both.'],
     ],
-  ] as const)('gives up the call for %s arriving before the first word', async (_, dm, reach, expected) => {
+  ] as const)('gives up the call before its first word for %s', async (_, dm, reach, expected) => {
     let aheadMs = 0;
     const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
     const { lane, laneKey } = aConversation(open());

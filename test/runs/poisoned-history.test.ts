@@ -73,7 +73,7 @@ describe('a poisoned history', () => {
     ['with half a character', [{ name: 'act', inputJson: '{"\\udc00":"\\ud800 \\u0000"}' }]],
     ['with the key of a prototype', [{ name: 'act', inputJson: '{"__proto__":{"constructor":1}}' }]],
     ['with invalid JSON', [{ name: 'act', inputJson: '{"x": [1, ' }]],
-    ['with arguments that aren’t an object', [{ name: 'act', inputJson: '[[1]]' }]],
+    ["with arguments that aren't an object", [{ name: 'act', inputJson: '[[1]]' }]],
     [
       'with one id twice',
       [
@@ -82,7 +82,7 @@ describe('a poisoned history', () => {
       ],
     ],
     ['of an unknown tool with a name of odd characters', [{ name: 'ä'.repeat(3_000), input: {} }]],
-    ['200 at once', Array.from({ length: 200 }, (_, n) => ({ name: 'act', input: { n } }))],
+    ['that come 200 at once', Array.from({ length: 200 }, (_, n) => ({ name: 'act', input: { n } }))],
   ])('continues after calls %s', async (_what, calls) => {
     await survives(calls);
   });
@@ -92,7 +92,7 @@ describe('a poisoned history', () => {
     ['only separators', { text: '\u001c\u0085' }],
     ['an invalid image', { text: 'x', images: [{ mimeType: 'image/png', base64: 'AAAA' }] }],
     ['an image of a wrong type', { text: 'x', images: [{ ...aPng, mimeType: 'image/svg+xml' }] }],
-    ['images that aren’t a list', { text: 'x', images: 7 }],
+    ["images that aren't a list", { text: 'x', images: 7 }],
     [
       'an image that is too large',
       { text: 'x', images: [{ ...aPng, base64: aPng.base64.slice(0, 4).repeat(1_500_000) }] },

@@ -100,7 +100,7 @@ describeEachDatabase('a commit that claims the next work', (open) => {
   it.each([
     { begun: false, tells: 'had not begun is sent', kind: 'part', state: 'sending' },
     { begun: true, tells: 'had begun is unknown', kind: 'empty', state: 'unknown' },
-  ])('handles a part claimed by a holder that died: its call $tells', async ({ begun, kind, state }) => {
+  ])('handles the part of a holder that died: one whose call $tells', async ({ begun, kind, state }) => {
     const { conversationKey, begin, answer } = aConversation(open());
     const folder = unique('folder');
     const [dead, next] = [unique('boot'), unique('boot')];
