@@ -3,7 +3,14 @@ import { textOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelRequest } from '#contracts/model.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
 import { isEmptyAnswer } from '../../src/replies/reply-pipeline.ts';
-import { aConfig, aContext, type ConfigChanges, liveInbox, userSays } from './support/builders.ts';
+import {
+  aConfig,
+  aContext,
+  type ConfigChanges,
+  liveInbox,
+  someLimits,
+  userSays,
+} from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
 import { endOf, noSignal, only, play } from './support/run-loop.ts';
 import { completes, type Play, says, scriptedModel, writesCall } from './support/scripted-model.ts';
@@ -130,7 +137,7 @@ describe('a message that arrives during a model call', () => {
     );
     return { asked, said: messages.map(({ role, parts }) => `${role}: ${textOf(parts)}`) };
   }
-  const oneTurn = { runTimeoutMs: 60_000, modelIdleMs: 60_000, turns: 1, repeatedCalls: 3 };
+  const oneTurn = { ...someLimits, turns: 1 };
   const bothAnswered = ['user: hello', 'user: and this', 'assistant: Both.'];
 
   it.each([

@@ -8,7 +8,7 @@ import type { ModelEvent } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
 import { budget, holds } from '../support/holds.ts';
-import { aConfig, aContext, aTool, liveInbox, userSays } from './support/builders.ts';
+import { aConfig, aContext, aTool, liveInbox, someLimits, userSays } from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
 import { llmErrors } from './support/llm-grammar.ts';
 import { type ManualClock, manualClock } from './support/manual-clock.ts';
@@ -117,7 +117,7 @@ async function runPlan(plan: Plan) {
   const log: string[] = [];
   const model = scriptedModel(...plan.turns.map(playOf));
   const polls: { readonly requestsSoFar: number; readonly ids: readonly string[] }[] = [];
-  const limits = { runTimeoutMs: 600_000, modelIdleMs: 120_000, turns: plan.turnLimit, repeatedCalls: 3 };
+  const limits = { ...someLimits, turns: plan.turnLimit };
   const config = aConfig({
     model,
     clock,

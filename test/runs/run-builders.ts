@@ -1,9 +1,11 @@
 import { tmpdir } from 'node:os';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { fileSchema } from '../../src/config/schema.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool } from '../../src/contracts/tool.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
 import { type ActiveRuns, createActiveRuns } from '../../src/runs/active-runs.ts';
+import { runSettingsFrom } from '../../src/runs/agents.ts';
 import { executeRun, type RunDeps, type RunExit, type RunOptions } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
@@ -25,14 +27,12 @@ export function someActiveRuns(store: Store, holder: string): ActiveRuns {
   });
 }
 
+const byDefault = runSettingsFrom(fileSchema.parse({}));
+
 export const runSettings: RunDeps['settings'] = {
-  limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
-  toolExecution: 'auto',
-  steerTail: 'skip',
-  steerRestart: { dm: 'before-first-token', group: 'never' },
-  steerDelivery: 'one-at-a-time',
+  ...byDefault,
+  limits: { ...byDefault.limits, runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10 },
   replyToMode: 'off',
-  suppressAcknowledgements: true,
   isPreviewOn: false,
   handOverMs: 5_000,
 };

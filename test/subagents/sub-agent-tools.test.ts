@@ -13,7 +13,7 @@ import { readForkedHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { createSpawnTool } from '../../src/subagents/spawn-tool.ts';
 import { createSubagentsTool } from '../../src/subagents/subagents-tool.ts';
-import { aRun } from '../agent/support/builders.ts';
+import { aRun, someLimits } from '../agent/support/builders.ts';
 import { hangsAfter, scriptedModel } from '../agent/support/scripted-model.ts';
 import { runDeps, someActiveRuns, untilDone } from '../runs/run-builders.ts';
 import { holder, unique } from '../store/builders.ts';
@@ -186,4 +186,4 @@ describe('the tools for sub-agents', () => {
 });
 
 /** Limits that are only reached after a sub-agent's own deadline. */
-const patience = { runTimeoutMs: 600_000, modelIdleMs: 600_000, turns: 10, repeatedCalls: 3 };
+const patience = { ...someLimits, modelIdleMs: 600_000, turns: 10 };

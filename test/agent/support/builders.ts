@@ -13,7 +13,9 @@ import {
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { ParkRequest, Tool, ToolContext, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import { createConverter } from '../../../src/agent/convert.ts';
-import type { AgentContext, AgentLoopConfig } from '../../../src/agent/loop-config.ts';
+import type { AgentContext, AgentLoopConfig, LoopLimits } from '../../../src/agent/loop-config.ts';
+import { fileSchema } from '../../../src/config/schema.ts';
+import { runSettingsFrom } from '../../../src/runs/agents.ts';
 import { type ScriptedModel, scriptedModel } from './scripted-model.ts';
 
 export const aRun: ToolRun = {
@@ -43,6 +45,9 @@ export function aContext(tools: readonly Tool[] = [], messages: readonly AgentMe
   return { system: [{ text: 'You are a test.', isStable: true }], messages, tools };
 }
 
+/** The defaults of the configuration. */
+export const someLimits: LoopLimits = runSettingsFrom(fileSchema.parse({})).limits;
+
 export type ConfigChanges = Partial<AgentLoopConfig> & { readonly model?: ScriptedModel };
 
 export function aConfig({ model = scriptedModel(), ...changes }: ConfigChanges = {}): AgentLoopConfig {
@@ -54,7 +59,7 @@ export function aConfig({ model = scriptedModel(), ...changes }: ConfigChanges =
       count += 1;
       return transcriptId(`new-${count}`);
     },
-    limits: { runTimeoutMs: 600_000, modelIdleMs: 120_000, turns: 50, repeatedCalls: 3 },
+    limits: someLimits,
     toolExecution: 'auto',
     steerTail: 'skip',
     maxTokens: 16_000,

@@ -62,12 +62,7 @@ export type Scene = {
 };
 
 export type IntakeFixtureSettings = {
-  readonly config?: Partial<
-    Pick<
-      Config,
-      'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'rateLimit' | 'mentionMatchers' | 'joinMs'
-    >
-  > & {
+  readonly config?: Partial<Omit<Config, 'queue' | 'access'>> & {
     readonly queue?: Omit<Config['queue'], 'waitingNotice'>;
   };
   readonly access?: Partial<Config['access']>;
