@@ -19,7 +19,7 @@ describeRow('parley agent', (atEnd) => {
     atEnd(() => parley.kill());
   });
 
-  test('says what is wrong, and does nothing', async ({ expect }) => {
+  test('reports invalid arguments and does nothing', async ({ expect }) => {
     const unknown = await agent('--message', 'hello', '--session', 'main:no:such:dm:one');
     expect(unknown).toMatchObject({ code: 1, stderr: 'There is no session main:no:such:dm:one.\n' });
     const nobody = await agent('--message', 'hello', '--agent', 'nobody');
@@ -30,7 +30,7 @@ describeRow('parley agent', (atEnd) => {
     expect(readStore(dataDir, 'select id from inbox')).toEqual([]);
   });
 
-  test('prints the answer, which stands on record and in no conversation', async ({ expect }) => {
+  test('prints the answer, which is recorded but belongs to no conversation', async ({ expect }) => {
     const { code, stdout, stderr } = await agent('--message', 'hello', '--wait', '--json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const result = JSON.parse(stdout);
@@ -47,7 +47,7 @@ describeRow('parley agent', (atEnd) => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('is sent once under its key', async ({ expect }) => {
+  test('sends a message once per idempotency key', async ({ expect }) => {
     const items = () => readStore(dataDir, 'select id, outcome from inbox order by seq');
     const told = () => readStore(dataDir, `select id from transcript where role = 'user'`).length;
     const [itemsBefore, toldBefore] = [items().length, told()];
@@ -63,7 +63,7 @@ describeRow('parley agent', (atEnd) => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('has two sub-agents of the demo model answered once, without a key', async ({ expect }) => {
+  test('answers once after two sub-agents of the demo model, without an API key', async ({ expect }) => {
     const { stdout, stderr } = await agent('--message', 'spawn two', '--wait');
     expect(stderr).toBe('');
     expect(stdout).toMatch(/Part 1 is done[\s\S]*Part 2 is done/);
@@ -73,7 +73,7 @@ describeRow('parley agent', (atEnd) => {
     ]);
   });
 
-  test('fails when Parley has gone', async ({ expect }) => {
+  test('fails if Parley stops meanwhile', async ({ expect }) => {
     await parley.kill();
     expect((await agent('--message', 'hello')).code).toBe(1);
   });

@@ -70,7 +70,7 @@ describeRow('the API', (atEnd) => {
     await store.close();
   };
 
-  test('answers each call as it is described', async ({ expect }) => {
+  test('answers every call as the OpenAPI document describes it', async ({ expect }) => {
     await seed();
     const { runId } = await body(post('/api/agent', { message: 'hello' }));
     const { notices, questions } = await body(get('/api/notices'));
@@ -130,7 +130,7 @@ describeRow('the API', (atEnd) => {
     }
   });
 
-  test('speaks on its socket as it is described', async ({ expect }) => {
+  test('sends frames on its socket as the document describes them', async ({ expect }) => {
     const signIn = await post('/api/sign-in', { token });
     const cookie = signIn.headers.get('set-cookie')?.split(';')[0] ?? '';
     const socket = await openWebSocket(parley.url, cookie);
@@ -154,7 +154,7 @@ describeRow('the API', (atEnd) => {
       expect(reader(ServerFrame).safeParse(frame).error, JSON.stringify(frame)).toBeUndefined();
   });
 
-  test('refuses in one form what is not described', async ({ expect }) => {
+  test('refuses undescribed calls, all in the same form', async ({ expect }) => {
     const { schema } = description.components.responses.refusal.content['application/json'] ?? {};
     const refused = [
       [400, post('/api/agent', { message: 'hello', mode: 'fast' })],

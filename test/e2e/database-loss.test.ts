@@ -30,8 +30,8 @@ async function figure(url: string, name: string): Promise<number | undefined> {
 }
 
 // Without PARLEY_TEST_DATABASE_URL there is no PostgreSQL on this machine.
-describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { concurrent: true }, () => {
-  test('crashes under load takes nothing in, says so everywhere, and answers everybody once when it is back', {
+describe.skipIf(databaseServer === undefined)('the loss of PostgreSQL', { concurrent: true }, () => {
+  test('accepts nothing and says so while PostgreSQL is down under load, then answers everybody once', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const cluster = await startPostgres();
@@ -92,7 +92,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     if (isLong) console.info(`first answer ${Math.round(firstAnswerMs)} ms after PostgreSQL was back`);
   });
 
-  test('takes no writes, as a standby in a fail-over does, refuses nobody and goes on after it', {
+  test('refuses nobody while PostgreSQL is read-only, as in a fail-over, and continues afterwards', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);

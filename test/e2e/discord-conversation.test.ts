@@ -43,9 +43,7 @@ describeRow('on Discord', (atEnd) => {
     await stage.start();
   });
 
-  test('a direct message is shown as being answered, and answered once with its styles, pinging nobody', async ({
-    expect,
-  }) => {
+  test('answers a direct message once, with typing and styles, and pings nobody', async ({ expect }) => {
     const { server } = discord;
     const before = countEvents(stage.dataDir);
     const ada = discord.user(501);
@@ -63,7 +61,7 @@ describeRow('on Discord', (atEnd) => {
     expect([server.refusals, server.pings]).toEqual([[], []]);
   });
 
-  test('a person steers the run with a second message', async ({ expect }) => {
+  test('steers the run with a second message', async ({ expect }) => {
     const before = countEvents(stage.dataDir);
     const gate = createGate();
     stage.model.script((body, count) =>
@@ -83,10 +81,7 @@ describeRow('on Discord', (atEnd) => {
     expect(discord.server.refusals).toEqual([]);
   });
 
-  test('a person stops the run with a slash command, and is answered there', async ({
-    expect,
-    onTestFinished,
-  }) => {
+  test('stops the run on a slash command and answers it there', async ({ expect, onTestFinished }) => {
     const { server } = discord;
     const before = countEvents(stage.dataDir);
     const gate = createGate();
@@ -106,7 +101,7 @@ describeRow('on Discord', (atEnd) => {
     expect(server.refusals).toEqual([]);
   });
 
-  test('a guild is answered where Parley is mentioned or replied to, with what was said before', async ({
+  test('answers a guild where Parley is mentioned or replied to, with the messages before it', async ({
     expect,
   }) => {
     const { server } = discord;
@@ -141,8 +136,8 @@ describeRow('on Discord', (atEnd) => {
   });
 });
 
-describe.concurrent('a restart', { timeout: 300_000 }, () => {
-  test('answers once what was said on Discord while Parley was down, in each place', async ({
+describe.concurrent('a restart with Discord', { timeout: 300_000 }, () => {
+  test('answers messages sent while Parley was down once, in their channels', async ({
     expect,
     onTestFinished,
   }) => {

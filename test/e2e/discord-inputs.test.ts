@@ -50,26 +50,26 @@ describeRow('on Discord', (atEnd) => {
   const picture = () =>
     discord.server.world.addFile({ name: 'p.png', mimeType: 'image/png', bytes: onePixel });
 
-  test('a message whose nonce is null is answered', async ({ expect }) => {
+  test('answers a message whose nonce is null', async ({ expect }) => {
     const { people } = discord.server;
     const body = await readAfter(() => people.sends({ from: ada, text: 'hello', fields: { nonce: null } }));
     expect(textShown(body)).toContain('hello');
   });
 
-  test('a forward that contains only a card reaches the model as data', async ({ expect }) => {
+  test('shows the model a forward that contains only a card as data', async ({ expect }) => {
     const body = await readAfter(() => discord.server.people.sends(forwardOf({ embeds: [alert] })));
     expect(textShown(body)).toMatch(/<<<untrusted [^>]*>>>/);
     expect(textShown(body)).toContain(alertText);
   });
 
-  test('the picture in a forward reaches the model', async ({ expect }) => {
+  test('shows the model the picture in a forward', async ({ expect }) => {
     const { people, platform, world } = discord.server;
     const attachments = [platform.render.attachment(world.dmWith(ada).id, picture())];
     const body = await readAfter(() => people.sends(forwardOf({ attachments })));
     expect(imagesIn(body)).toBe(1);
   });
 
-  test('the card that somebody asks about reaches the model', async ({ expect }) => {
+  test('shows the model the card that a question quotes', async ({ expect }) => {
     const { people, world } = discord.server;
     const card = world.add(garden, { author: bob, fields: { embeds: [alert] } });
     const body = await readAfter(() => people.sends({ ...asks('what is this?'), replyTo: card }));
@@ -77,7 +77,7 @@ describeRow('on Discord', (atEnd) => {
     expect(textShown(body)).toContain(alertText);
   });
 
-  test('the picture that somebody asks about reaches the model', async ({ expect }) => {
+  test('shows the model the picture that a question quotes', async ({ expect }) => {
     const { people, world } = discord.server;
     const shown = world.add(garden, { author: bob, files: [picture()] });
     const before = imagesIn(stage.model.requests.at(-1)?.body ?? noBody);
@@ -85,7 +85,7 @@ describeRow('on Discord', (atEnd) => {
     expect(imagesIn(body)).toBe(before + 1);
   });
 
-  test('a picture that was posted before comes with the message that calls the bot, a deleted one doesn’t', async ({
+  test('adds pictures posted before the message that mentions the bot, but no deleted ones', async ({
     expect,
   }) => {
     const { people } = discord.server;
@@ -97,7 +97,7 @@ describeRow('on Discord', (atEnd) => {
     expect(textShown(body)).toContain('The files below came with an earlier message by Person 502;');
   });
 
-  test('a thread sees the message that it hangs on', async ({ expect }) => {
+  test('shows the model the message that a thread starts from', async ({ expect }) => {
     const { people, places } = discord.server;
     const report = people.sends({
       from: bob,

@@ -15,7 +15,7 @@ function change(dataDir: string, sql: string): void {
   }
 }
 
-test('a gateway whose lanes fail each time tells the owner and says so when asked whether it is ready, until they work again', {
+test('alerts the owner and reports not ready while every lane fails', {
   timeout: 300_000,
 }, async ({ expect }) => {
   const { telegram, dataDir, parley } = await startTelegramGateway({}, onTestFinished);

@@ -28,10 +28,10 @@ async function untilLogged(dataDir: string, event: RegExp): Promise<void> {
   await until(isLogged, { what: `${event} in the log` });
 }
 
-describe.concurrent('a gateway that stands still for longer than its lease', () => {
+describe.concurrent('a gateway suspended for longer than its lease', () => {
   // Without PARLEY_TEST_DATABASE_URL there is no database that two hosts could share.
   test.skipIf(databaseServer === undefined)(
-    'loses its runs and its account to the other one, and writes and sends nothing more',
+    'loses its runs and its account to another process while suspended, and writes and sends nothing afterwards',
     { timeout: 300_000 },
     async ({ expect, onTestFinished }) => {
       const database = await makeDatabase(onTestFinished);
@@ -72,11 +72,10 @@ describe.concurrent('a gateway that stands still for longer than its lease', () 
   );
 });
 
-describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { concurrent: true }, () => {
-  test('cuts every connection again and again answers everybody once', { timeout: 300_000 }, async ({
-    expect,
-    onTestFinished,
-  }) => {
+describe.skipIf(databaseServer === undefined)('a gateway on PostgreSQL', { concurrent: true }, () => {
+  test('answers everybody once although PostgreSQL keeps cutting its connections', {
+    timeout: 300_000,
+  }, async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);
     const settings = { config: { ...forCrowd, ...config }, env: { DATABASE_URL: database.url } };
     const { telegram, model } = await startTelegramGateway(settings, onTestFinished);
@@ -108,7 +107,7 @@ describeRow('a gateway on SQLite', (atEnd) => {
     gateway = await startTelegramGateway({ config: { ...forCrowd, ...config } }, atEnd);
   });
 
-  test('that stands still for longer than its lease answers once when it goes on', async ({ expect }) => {
+  test('answers once after it was suspended for longer than its lease', async ({ expect }) => {
     const { telegram, model, dataDir, parley } = gateway;
     const [before, asked] = [countEvents(dataDir), model.requests.length];
     const gate = createGate();
@@ -130,7 +129,7 @@ describeRow('a gateway on SQLite', (atEnd) => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('whose file is locked by another program for seven seconds answers everybody once', async ({
+  test('answers everybody once after another program locked the database for seven seconds', async ({
     expect,
   }) => {
     const { telegram, dataDir, parley } = gateway;
@@ -156,7 +155,7 @@ describeRow('a gateway on SQLite', (atEnd) => {
 
 // A separate disk requires the right to mount one, which an ordinary user doesn't have.
 describeRow(
-  'Parley loses nothing and doubles nothing when its disk',
+  'a gateway on a small disk',
   (atEnd) => {
     let disk: SmallDisk;
     let gateway: TelegramGateway;
@@ -168,7 +167,7 @@ describeRow(
     });
 
     // This test comes first, while SQLite's log has no allocated space to write into.
-    test('is full to the last byte while it works', async ({ expect }) => {
+    test('loses and doubles nothing when its disk is completely full', async ({ expect }) => {
       const { telegram, dataDir, parley } = gateway;
       const before = countEvents(dataDir);
       const { crowd, gate } = await crowdAtWork(gateway, 3, { name: 'Full', firstId: 1001 });
@@ -187,7 +186,7 @@ describeRow(
       expect(crowd.breaches(dataDir)).toEqual([]);
     });
 
-    test('has less than 200 MB left: it shows it, takes nothing in, and ends what it has begun', async ({
+    test('reports less than 200 MB of disk space, accepts nothing, and finishes its runs', async ({
       expect,
     }) => {
       const { telegram, dataDir, parley } = gateway;

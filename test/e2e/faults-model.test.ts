@@ -112,8 +112,8 @@ const unsaid: readonly {
 const TEST_PLUGIN = loadable('faulty-tools');
 const aTalk = shareGateway({ config: impatient, env: { TEST_PLUGIN } });
 
-describe.concurrent('a message that the model answers with', () => {
-  test.for(passing)('$what is answered once when the model is back', async ({ fault }, { expect }) => {
+describe.concurrent('a message whose model call fails', () => {
+  test.for(passing)('answers once if the model first responds with $what', async ({ fault }, { expect }) => {
     const talk = aTalk();
     const hello = `Hello? ${talk.mark}`;
     talk.script((body, count) => (count === 1 ? fault : { text: `You said: ${lastUserText(body)}` }));
@@ -126,7 +126,7 @@ describe.concurrent('a message that the model answers with', () => {
   });
 
   test.for(lasting)(
-    '$what fails with a notice, and the conversation goes on',
+    'sends a notice for $what from the model, and the conversation continues',
     async ({ fault, notice = unavailable, reason = 'model_error' }, { expect }) => {
       const talk = aTalk();
       talk.script((body, count) => (count === 1 ? fault : { text: `You said: ${lastUserText(body)}` }));
@@ -146,7 +146,7 @@ describe.concurrent('a message that the model answers with', () => {
     },
   );
 
-  test('half a stream in a group takes its preview back and marks the message', async ({ expect }) => {
+  test('deletes the preview and marks the message in a group if the stream is cut', async ({ expect }) => {
     const talk = aTalk('group');
     const gate = createGate();
     const chunks = ['Once ', 'upon ', 'a time'];
@@ -162,7 +162,7 @@ describe.concurrent('a message that the model answers with', () => {
   });
 
   test.for(unsaid)(
-    '$what is reported, and the conversation goes on',
+    'reports $what from the model, and the conversation continues',
     async ({ replies, told, outcome, reason }, { expect }) => {
       const talk = aTalk();
       talk.script((body, count) => replies[count - 1] ?? { text: `You said: ${lastUserText(body)}` });
@@ -180,7 +180,7 @@ describe.concurrent('a message that the model answers with', () => {
     },
   );
 
-  test('nothing in a group is marked at the message', async ({ expect }) => {
+  test('marks the message in a group if the model answers nothing', async ({ expect }) => {
     const talk = aTalk('group');
     talk.script((_, count) => (count === 1 ? { text: ' ' } : {}));
     const asked = talk.says(`@ParleyTestBot hello? ${talk.mark}`);
@@ -192,7 +192,7 @@ describe.concurrent('a message that the model answers with', () => {
     expect(talk.requests()).toHaveLength(2);
   });
 
-  test('429 for longer is told once that the model isn’t answering yet, and can be stopped', async ({
+  test("says once that the model isn't answering yet during a long 429, and can be stopped", async ({
     expect,
     onTestFinished,
   }) => {
@@ -209,8 +209,8 @@ describe.concurrent('a message that the model answers with', () => {
   });
 });
 
-describe.concurrent('a tool that', () => {
-  test('throws is told to the model, which answers', async ({ expect }) => {
+describe.concurrent('a tool that fails', () => {
+  test('reports a tool that throws to the model, which answers', async ({ expect }) => {
     const talk = aTalk();
     const toolCalls = [{ name: 'explode' }, { name: 'explode', input: { twice: true } }];
     talk.script((_, count) => (count === 1 ? { toolCalls } : { text: 'It broke.' }));
@@ -227,7 +227,7 @@ describe.concurrent('a tool that', () => {
     expect(talk.requests()).toHaveLength(2);
   });
 
-  test('throws and leaves the model without words is told to the person', async ({ expect }) => {
+  test('tells the person about a tool that threw if the model answers nothing', async ({ expect }) => {
     const talk = aTalk();
     talk.script((_, count) => (count === 1 ? { toolCalls: [{ name: 'explode' }] } : {}));
     talk.says(`Heat the house. ${talk.mark}`);
@@ -238,7 +238,7 @@ describe.concurrent('a tool that', () => {
     expect(talk.requests()).toHaveLength(3);
   });
 
-  test('hangs ends with the time of the run, and the conversation goes on', async ({
+  test("ends a tool that hangs with the run's time limit, and the conversation continues", async ({
     expect,
     onTestFinished,
   }) => {
@@ -255,7 +255,7 @@ describe.concurrent('a tool that', () => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('hangs is left behind by /stop', async ({ expect }) => {
+  test('abandons a tool that hangs on /stop', async ({ expect }) => {
     const talk = aTalk();
     talk.script(hangsOnce);
     talk.says(`Wait for ever. ${talk.mark}`);

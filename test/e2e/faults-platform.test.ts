@@ -63,8 +63,8 @@ function untilAnswered(crowd: ReturnType<typeof crowdOf>, count: number): Promis
 const fateOf = `select outcome, outcomeReason as reason, outbox.state from inbox
   left join outbox on outbox.runId = inbox.runId and outbox.purpose = 'reply' where inbox.content like ?`;
 
-describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when $name', (network) => {
-  describe('meets one and the same process and', { concurrent: false }, () => {
+describe.concurrent.for(networks)('faults of $name', (network) => {
+  describe('in a running process', { concurrent: false }, () => {
     let stage: Stage;
     let hands: Hands;
     let nextId = 2001;
@@ -79,7 +79,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
     afterAll(() => stage.close());
 
     for (const fault of inTime(network.sendFaults))
-      test(fault.what, async () => {
+      test(`loses and doubles nothing when ${network.name} ${fault.what}`, async () => {
         const { dataDir } = stage;
         const [before, person] = [events(), somebody()];
         const text = `One, while it ${fault.what}.`;
@@ -105,7 +105,9 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
         expect(findBreaches(dataDir)).toEqual([]);
       });
 
-    test('it ends every connection, again and again', { timeout: 300_000 }, async () => {
+    test('loses and doubles nothing when every connection is cut repeatedly', {
+      timeout: 300_000,
+    }, async () => {
       const { dataDir, model } = stage;
       const before = events();
       const crowd = crowdOf([somebody(), somebody()], 'Cut');
@@ -124,7 +126,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       expect(crowd.breaches(dataDir)).toEqual([]);
     });
 
-    test('it refuses every sign of life: the answers come all the same', {
+    test('answers although typing, drafts and receipts are refused', {
       timeout: 300_000,
     }, async () => {
       const before = events();
@@ -138,7 +140,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       expect(previews()).toBeLessThanOrEqual(2);
     });
 
-    test('it refuses a file: the message is answered and names what is missing', async () => {
+    test('answers a message whose file is refused, and names the missing file', async () => {
       const [before, asked] = [events(), stage.model.requests.length];
       const id = nextId++;
       const person = stage.person(network.channel, id);
@@ -151,7 +153,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       expect(findBreaches(stage.dataDir)).toEqual([]);
     });
 
-    test('it sends what nobody can read: it is kept raw and holds up nobody', async () => {
+    test('keeps unreadable events raw, and they delay nobody', async () => {
       const { dataDir } = stage;
       const before = events();
       const crowd = crowdOf([somebody(), somebody(), somebody()], 'Reader');
@@ -170,119 +172,116 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
 });
 
 // These run alongside the rows above, not after them. Each starts its own gateways, so one network a day is tested.
-describe.concurrent.for(shareOf(networks, 3))(
-  'Parley loses nothing and doubles nothing when $name',
-  (network) => {
-    const { outages, renewToken } = network;
-    const troubles = inTime(outages).map(({ what }) => what);
-    test(`${troubles.join(', ')}: each for ${awayMs / 1000} s while answers are due and people go on writing`, {
-      timeout: outages.length * (awayMs + 60_000) + 60_000,
-    }, async ({ expect, onTestFinished }) => {
-      const stage = await openAlone(network, forCrowd);
-      onTestFinished(closeOf(stage));
-      const { model, dataDir } = stage;
-      const { url } = await stage.start();
-      const crowd = crowdOf(peopleOn(stage, network, 5));
-      for (const { begin, end } of inTime(outages)) {
-        const [answered, asked] = [crowd.answered(), model.requests.length];
-        const gate = createGate();
-        model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-        crowd.speaks();
-        await model.waitForRequest(asked + 5);
-        await begin(stage);
-        // Once the page answers, Parley has noticed the dead connections: a send over one of them would be `unknown`.
-        await channelShown(url, network.channel);
-        gate.open();
-        const open = `select state, problem is not null as isTried from outbox
-        where purpose = 'reply' and state <> 'sent'`;
-        const waiting = Array.from({ length: 5 }, () => ({ state: 'pending', isTried: 1 }));
-        await expect.poll(() => readStore(dataDir, open)).toEqual(waiting);
-        crowd.speaks();
-        // The length of the outage is the fault itself.
-        await pause(awayMs);
-        expect(crowd.answered()).toBe(answered);
-        await end(stage);
-        await untilAtRest(dataDir, crowd.count());
-      }
-      expect(crowd.breaches(dataDir)).toEqual([]);
-    });
-
-    test(`brings 200 messages at once${network.whileDown === 'kept' ? ', written while Parley was dead' : ''}`, {
-      timeout: 300_000,
-    }, async ({ onTestFinished }) => {
-      const stage = await openAlone(network, {
-        access: { dmPolicy: 'open' },
-        queue: { dm: { mode: 'collect', cap: 200 } },
-      });
-      onTestFinished(closeOf(stage));
-      const { dataDir } = stage;
-      const people = peopleOn(stage, network, 20);
-      const crowd = crowdOf(people);
-      const parley = await stage.start();
+describe.concurrent.for(shareOf(networks, 3))('faults of $name', (network) => {
+  const { outages, renewToken } = network;
+  const troubles = inTime(outages).map(({ what }) => what);
+  test(`answers everybody once after ${network.name} ${troubles.join(' and ')} for ${awayMs / 1000} s`, {
+    timeout: outages.length * (awayMs + 60_000) + 60_000,
+  }, async ({ expect, onTestFinished }) => {
+    const stage = await openAlone(network, forCrowd);
+    onTestFinished(closeOf(stage));
+    const { model, dataDir } = stage;
+    const { url } = await stage.start();
+    const crowd = crowdOf(peopleOn(stage, network, 5));
+    for (const { begin, end } of inTime(outages)) {
+      const [answered, asked] = [crowd.answered(), model.requests.length];
+      const gate = createGate();
+      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
       crowd.speaks();
-      await untilAtRest(dataDir, 20);
-      if (network.whileDown === 'kept') {
-        await parley.kill();
-        await network.untilLeft?.(stage);
-      }
-      const texts = Array.from({ length: 10 }, (_, nth) =>
-        people.map((person, index) => ({ person, text: `Number ${nth} of person ${index}.` })),
-      ).flat();
-      for (const { person, text } of texts) person.says(text);
-      if (network.whileDown === 'kept') await stage.start();
-      await untilAtRest(dataDir, 220);
-      const told = countTold(
-        dataDir,
-        texts.map(({ text }) => text),
-      );
-      expect(texts.filter((_, index) => told[index] !== 1)).toEqual([]);
-      const unanswered = texts.filter(
-        ({ person, text }) => person.standing().filter((answer) => answer.includes(text)).length !== 1,
-      );
-      expect(unanswered).toEqual([]);
-      expect(crowd.breaches(dataDir)).toEqual([]);
-    });
-
-    const change = renewToken === undefined ? '' : ' with another token, the old one being refused';
-    test(`delivers twice, in another order, and again after a restart while it ${outages[0].what}${change}`, {
-      timeout: 300_000,
-    }, async ({ onTestFinished }) => {
-      const stage = await openAlone(network, forCrowd);
-      onTestFinished(closeOf(stage));
-      const { dataDir } = stage;
-      const hands = network.handsOf(stage);
-      const crowd = crowdOf(peopleOn(stage, network, 6));
-      const first = await stage.start();
-      hands.inDisorder(() => crowd.speaks());
-      hands.redeliver(6);
-      await untilAnswered(crowd, 6);
-      hands.redeliver(6);
-      crowd.speaks();
-      await untilAtRest(dataDir, 12);
-      await renewToken?.(stage);
-      if (renewToken !== undefined) {
-        const isRefused = async () => (await channelShown(first.url, network.channel)).state === 'trouble';
-        await until(isRefused, { what: 'the refusal on show' });
-        crowd.speaks();
-      }
-      await first.stop();
-      const [{ begin, end, shown }] = outages;
+      await model.waitForRequest(asked + 5);
       await begin(stage);
+      // Once the page answers, Parley has noticed the dead connections: a send over one of them would be `unknown`.
+      await channelShown(url, network.channel);
+      gate.open();
+      const open = `select state, problem is not null as isTried from outbox
+        where purpose = 'reply' and state <> 'sent'`;
+      const waiting = Array.from({ length: 5 }, () => ({ state: 'pending', isTried: 1 }));
+      await expect.poll(() => readStore(dataDir, open)).toEqual(waiting);
       crowd.speaks();
-      const { url } = await stage.start();
-      const { state, detail } = await channelShown(url, network.channel);
-      expect([state, detail]).toEqual(['trouble', expect.stringMatching(shown)]);
+      // The length of the outage is the fault itself.
+      await pause(awayMs);
+      expect(crowd.answered()).toBe(answered);
       await end(stage);
-      hands.redeliver(12);
-      hands.inDisorder(() => crowd.speaks());
       await untilAtRest(dataDir, crowd.count());
-      expect(crowd.breaches(dataDir)).toEqual([]);
-      expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(crowd.count());
-    });
-  },
-);
+    }
+    expect(crowd.breaches(dataDir)).toEqual([]);
+  });
 
-test.concurrent('a second poller on the same Telegram bot is shown as a conflict, and nothing is lost', {
+  test(`answers 200 messages at once${network.whileDown === 'kept' ? ', written while Parley was dead' : ''}`, {
+    timeout: 300_000,
+  }, async ({ onTestFinished }) => {
+    const stage = await openAlone(network, {
+      access: { dmPolicy: 'open' },
+      queue: { dm: { mode: 'collect', cap: 200 } },
+    });
+    onTestFinished(closeOf(stage));
+    const { dataDir } = stage;
+    const people = peopleOn(stage, network, 20);
+    const crowd = crowdOf(people);
+    const parley = await stage.start();
+    crowd.speaks();
+    await untilAtRest(dataDir, 20);
+    if (network.whileDown === 'kept') {
+      await parley.kill();
+      await network.untilLeft?.(stage);
+    }
+    const texts = Array.from({ length: 10 }, (_, nth) =>
+      people.map((person, index) => ({ person, text: `Number ${nth} of person ${index}.` })),
+    ).flat();
+    for (const { person, text } of texts) person.says(text);
+    if (network.whileDown === 'kept') await stage.start();
+    await untilAtRest(dataDir, 220);
+    const told = countTold(
+      dataDir,
+      texts.map(({ text }) => text),
+    );
+    expect(texts.filter((_, index) => told[index] !== 1)).toEqual([]);
+    const unanswered = texts.filter(
+      ({ person, text }) => person.standing().filter((answer) => answer.includes(text)).length !== 1,
+    );
+    expect(unanswered).toEqual([]);
+    expect(crowd.breaches(dataDir)).toEqual([]);
+  });
+
+  const change = renewToken === undefined ? '' : ' with another token';
+  test(`answers once although ${network.name} delivers twice, out of order, and again after a restart${change}`, {
+    timeout: 300_000,
+  }, async ({ onTestFinished }) => {
+    const stage = await openAlone(network, forCrowd);
+    onTestFinished(closeOf(stage));
+    const { dataDir } = stage;
+    const hands = network.handsOf(stage);
+    const crowd = crowdOf(peopleOn(stage, network, 6));
+    const first = await stage.start();
+    hands.inDisorder(() => crowd.speaks());
+    hands.redeliver(6);
+    await untilAnswered(crowd, 6);
+    hands.redeliver(6);
+    crowd.speaks();
+    await untilAtRest(dataDir, 12);
+    await renewToken?.(stage);
+    if (renewToken !== undefined) {
+      const isRefused = async () => (await channelShown(first.url, network.channel)).state === 'trouble';
+      await until(isRefused, { what: 'the refusal on show' });
+      crowd.speaks();
+    }
+    await first.stop();
+    const [{ begin, end, shown }] = outages;
+    await begin(stage);
+    crowd.speaks();
+    const { url } = await stage.start();
+    const { state, detail } = await channelShown(url, network.channel);
+    expect([state, detail]).toEqual(['trouble', expect.stringMatching(shown)]);
+    await end(stage);
+    hands.redeliver(12);
+    hands.inDisorder(() => crowd.speaks());
+    await untilAtRest(dataDir, crowd.count());
+    expect(crowd.breaches(dataDir)).toEqual([]);
+    expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(crowd.count());
+  });
+});
+
+test.concurrent('reports a second poller on the same Telegram bot as a conflict and loses nothing', {
   timeout: 300_000,
 }, async ({ onTestFinished }) => {
   const { telegram, dataDir, parley } = await startTelegramGateway({ config: forCrowd }, onTestFinished);

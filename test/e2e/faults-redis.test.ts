@@ -12,14 +12,14 @@ import { startTelegramGateway, type TelegramGateway } from './telegram-gateway.t
 const timesEmptied = isLong ? 50 : 8;
 const slowly = { chunkDelayMs: 20 };
 
-describeRow('Parley loses nothing and doubles nothing when its Redis', (atEnd) => {
+describeRow('a gateway whose Redis fails', (atEnd) => {
   let gateway: TelegramGateway;
 
   beforeAll(async () => {
     gateway = await startTelegramGateway({ config: forCrowd }, atEnd);
   });
 
-  test('stops for ten seconds: what was begun is answered meanwhile, what came is answered after', async ({
+  test('finishes its runs while Redis hangs for ten seconds, and answers new messages afterwards', async ({
     expect,
   }) => {
     const { telegram, dataDir } = gateway;
@@ -40,7 +40,7 @@ describeRow('Parley loses nothing and doubles nothing when its Redis', (atEnd) =
     expect(crowd.count()).toBe(10);
   });
 
-  test('is killed again and again under load', async ({ expect }) => {
+  test('loses and doubles nothing while Redis is killed repeatedly under load', async ({ expect }) => {
     const { telegram, model, dataDir } = gateway;
     const before = countEvents(dataDir);
     const crowd = gatherCrowd(telegram, 8, { name: 'Killed', firstId: 2001 });
@@ -55,7 +55,7 @@ describeRow('Parley loses nothing and doubles nothing when its Redis', (atEnd) =
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
-  test('is emptied again and again under load', async ({ expect }) => {
+  test('loses and doubles nothing while Redis is emptied repeatedly under load', async ({ expect }) => {
     const { telegram, model, dataDir } = gateway;
     const before = countEvents(dataDir);
     const crowd = gatherCrowd(telegram, 8, { name: 'Emptied', firstId: 3001 });
@@ -70,7 +70,7 @@ describeRow('Parley loses nothing and doubles nothing when its Redis', (atEnd) =
   });
 });
 
-describeRow('Parley loses nothing and doubles nothing when the Redis of its owner', (atEnd) => {
+describeRow("a gateway with a Redis that it doesn't run", (atEnd) => {
   let redis: OwnRedis;
   let gateway: TelegramGateway;
 
@@ -79,7 +79,9 @@ describeRow('Parley loses nothing and doubles nothing when the Redis of its owne
     gateway = await startTelegramGateway({ config: forCrowd, env: { REDIS_URL: redis.socketPath } }, atEnd);
   });
 
-  test('is emptied, killed and away for a while', async ({ expect }) => {
+  test('loses and doubles nothing when an external Redis is emptied, killed and away for a while', async ({
+    expect,
+  }) => {
     const { telegram, dataDir } = gateway;
     const before = countEvents(dataDir);
     const crowd = gatherCrowd(telegram, 6, { name: 'Owned', firstId: 1001 });
@@ -96,7 +98,7 @@ describeRow('Parley loses nothing and doubles nothing when the Redis of its owne
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
-  test('is gone when Parley is told to stop: it stops, and goes on where it was', async ({ expect }) => {
+  test('stops although Redis is gone, and continues after the next start', async ({ expect }) => {
     const { dataDir, parley, start } = gateway;
     const before = countEvents(dataDir);
     const { crowd, gate } = await crowdAtWork(gateway, 3, { name: 'Stopped', firstId: 2001 });
@@ -110,7 +112,7 @@ describeRow('Parley loses nothing and doubles nothing when the Redis of its owne
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
-  test('outlives a Parley that was killed: the next one goes on within seconds', async ({ expect }) => {
+  test('continues within seconds after a kill that Redis survived', async ({ expect }) => {
     const { telegram, dataDir, parley, start } = gateway;
     const before = countEvents(dataDir);
     const { crowd, gate } = await crowdAtWork(gateway, 3, { name: 'Outlived', firstId: 3001 });

@@ -111,9 +111,9 @@ const absences: readonly Mistake[] = [
   },
 ];
 
-describe.concurrent('a start with', () => {
+describe.concurrent("a start that can't succeed", () => {
   test.for(absences)(
-    '$what waits for it, says what to do, and can be stopped',
+    'waits on $what, says what to do, and can be stopped',
     async ({ says, ...attempt }, { expect }) => {
       const { code, words } = await tryToStart({ ...attempt, until: says });
       expect(words).toMatch(says);
@@ -122,14 +122,17 @@ describe.concurrent('a start with', () => {
     },
   );
 
-  test.for(mistakes)('$what ends at once and says what to do', async ({ says, ...attempt }, { expect }) => {
-    const { code, words } = await tryToStart(attempt);
-    expect(words).toMatch(says);
-    expect(code).toBe(1);
-    expect(words).not.toMatch(/\n\s+at |wH2kd8s0aQ/);
-  });
+  test.for(mistakes)(
+    'ends at once on $what and says what to do',
+    async ({ says, ...attempt }, { expect }) => {
+      const { code, words } = await tryToStart(attempt);
+      expect(words).toMatch(says);
+      expect(code).toBe(1);
+      expect(words).not.toMatch(/\n\s+at |wH2kd8s0aQ/);
+    },
+  );
 
-  test('mistakes all over the configuration ends at once and says of each what to do', async ({ expect }) => {
+  test('ends at once on invalid settings and says what to do about each', async ({ expect }) => {
     const all = (part: 'env' | 'files') =>
       Object.fromEntries(inConfiguration.flatMap((mistake) => Object.entries(mistake[part] ?? {})));
     const { code, words } = await tryToStart({ env: all('env'), files: all('files') });
@@ -139,7 +142,7 @@ describe.concurrent('a start with', () => {
     expect(words).not.toMatch(/\n\s+at |123:abc/);
   });
 
-  test('a port that is taken ends at once and says what to do', async ({ expect, onTestFinished }) => {
+  test('ends at once on a port that is taken and says what to do', async ({ expect, onTestFinished }) => {
     const squatter = createServer();
     await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => new Promise<void>((resolve) => squatter.close(() => resolve())));
@@ -149,7 +152,7 @@ describe.concurrent('a start with', () => {
     expect(code).toBe(1);
   });
 
-  test('a data folder that another Parley uses ends at once and names that process', async ({
+  test('ends at once on a data folder that another Parley uses and names that process', async ({
     expect,
     onTestFinished,
   }) => {

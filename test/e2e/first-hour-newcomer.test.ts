@@ -75,7 +75,7 @@ const buttonsIn = (chat: number) =>
   telegram.messages(chat).flatMap(({ message }) => message.reply_markup?.inline_keyboard.flat() ?? []);
 
 describe("the newcomer's first hour", () => {
-  test('changes nothing for a person who leaves the questions', slow, async () => {
+  test('changes nothing if the person quits the questions', slow, async () => {
     const person = onboard();
     await person.answer('Which model answers?', enter);
     await person.answer(/◆ +Anthropic API key/, `${key}${enter}`);
@@ -85,7 +85,7 @@ describe("the newcomer's first hour", () => {
     expect(await readdir(home.path)).toEqual([]);
   });
 
-  test('tries each credential as it is typed, and writes what was answered', slow, async () => {
+  test('checks each credential as it is typed, and writes the answers', slow, async () => {
     const person = onboard();
     await person.answer('Which model answers?', enter);
     await person.answer(/◆ +Anthropic API key/, `sk-ant-wrong-one${enter}`);
@@ -117,7 +117,7 @@ describe("the newcomer's first hour", () => {
   });
 
   test(
-    'makes the first stranger the owner on the machine, answers what they wrote, and has them asked',
+    'makes the first stranger the owner by a command on the host, answers their message, and asks them from then on',
     slow,
     async () => {
       gateway = await home.start();
@@ -146,7 +146,7 @@ describe("the newcomer's first hour", () => {
     },
   );
 
-  test('adds networks to what is set up, and their owners', slow, async () => {
+  test('adds networks and their owners to an existing setup', slow, async () => {
     await appendFile(join(home.path, '.env'), '# mine\n');
     const towns = [onDiscord, onSignal];
     for (const { name, ownerId } of towns) {
@@ -184,90 +184,90 @@ describe("the newcomer's first hour", () => {
     expect(lines.slice(5)).toEqual([expect.stringMatching(/^SIGNAL_WEBHOOK_SECRET=[0-9a-f]{48}$/), '']);
   });
 
+  test('lets strangers in by a button or by the command in its text, and answers them', slow, async () => {
+    // The button is stored, so it works after a restart.
+    const [{ callback_data: pressed = '' } = {}] = buttonsIn(eve.id);
+    await gateway.kill();
+    gateway = await home.start();
+    const [, secret] = /^SIGNAL_WEBHOOK_SECRET=(\w+)$/m.exec(await fileOf('.env')) ?? [];
+    signal.server.webhookUrl = `${gateway.url}/channels/signal/webhook/${secret}`;
+    const query = telegram.people.pressesButton({ chat: eve.id, from: eve, label: 'Approve' });
+    const letIn = 'telegram:502 “Bob” may write to me now. Approved by telegram:666 “Eve”.';
+    await untilSaid(telegram, { chat: eve.id, text: letIn });
+    const { answeredCallbacks } = telegram.platform;
+    await until(() => answeredCallbacks.length === 1, { what: 'an answer to the press' });
+    expect(answeredCallbacks).toEqual([{ id: query, text: letIn }]);
+    expect(buttonsIn(eve.id)).toEqual([]);
+    await untilSaid(telegram, { chat: bob.id, text: 'You said: Me too?' });
+    // He presses the owner's button himself: it is gone, and the refusal is shown to him alone.
+    const [asked] = telegram.botMessages(eve.id).filter(({ text }) => text === letIn);
+    telegram.people.presses({ chat: eve.id, from: bob, messageId: asked?.messageId ?? 0, data: pressed });
+    await until(() => answeredCallbacks.length === 2, { what: 'an answer to his press' });
+    expect(answeredCallbacks.at(-1)?.text).toBe('Already approved by telegram:666 “Eve”.');
+
+    for (const { name, owner, stranger, answers } of [onDiscord, onSignal]) {
+      owner.says(`It is me on ${name}`);
+      await untilTold(owner, new RegExp(`^You said: It is me on ${name}`));
+      stranger.says(`Hello on ${name}`);
+      await untilTold(owner, /is asking to write to me/);
+      await untilTold(stranger, /^I don’t know you yet, so I’ve asked my owner/);
+      answers('Approve', 'direct');
+      await untilTold(owner, /may write to me now\. Approved by .*4711/);
+      await untilTold(stranger, new RegExp(`^You said: Hello on ${name}`));
+    }
+  });
+
   test(
-    'lets strangers in by a button, and by the command in its text; each is then answered',
+    'signs a browser in with a new link, once, and lets the next stranger in from the page',
     slow,
     async () => {
-      // The button is stored, so it works after a restart.
-      const [{ callback_data: pressed = '' } = {}] = buttonsIn(eve.id);
-      await gateway.kill();
-      gateway = await home.start();
-      const [, secret] = /^SIGNAL_WEBHOOK_SECRET=(\w+)$/m.exec(await fileOf('.env')) ?? [];
-      signal.server.webhookUrl = `${gateway.url}/channels/signal/webhook/${secret}`;
-      const query = telegram.people.pressesButton({ chat: eve.id, from: eve, label: 'Approve' });
-      const letIn = 'telegram:502 “Bob” may write to me now. Approved by telegram:666 “Eve”.';
-      await untilSaid(telegram, { chat: eve.id, text: letIn });
-      const { answeredCallbacks } = telegram.platform;
-      await until(() => answeredCallbacks.length === 1, { what: 'an answer to the press' });
-      expect(answeredCallbacks).toEqual([{ id: query, text: letIn }]);
-      expect(buttonsIn(eve.id)).toEqual([]);
-      await untilSaid(telegram, { chat: bob.id, text: 'You said: Me too?' });
-      // He presses the owner's button himself: it is gone, and the refusal is shown to him alone.
-      const [asked] = telegram.botMessages(eve.id).filter(({ text }) => text === letIn);
-      telegram.people.presses({ chat: eve.id, from: bob, messageId: asked?.messageId ?? 0, data: pressed });
-      await until(() => answeredCallbacks.length === 2, { what: 'an answer to his press' });
-      expect(answeredCallbacks.at(-1)?.text).toBe('Already approved by telegram:666 “Eve”.');
+      const { stdout } = await home.parley('signin');
+      expect(stdout).toContain('PARLEY_HOST=0.0.0.0');
+      const [link = ''] = /http:\/\/\S+/.exec(stdout) ?? [];
+      const port = Number(new URL(link).port);
+      const visit = () => send({ port, path: pathOf(link) });
+      const cookie = String((await visit()).headers['set-cookie']).split(';')[0] ?? '';
+      expect((await visit()).headers.location).toBe('/#link-not-valid');
 
-      for (const { name, owner, stranger, answers } of [onDiscord, onSignal]) {
-        owner.says(`It is me on ${name}`);
-        await untilTold(owner, new RegExp(`^You said: It is me on ${name}`));
-        stranger.says(`Hello on ${name}`);
-        await untilTold(owner, /is asking to write to me/);
-        await untilTold(stranger, /^I don’t know you yet, so I’ve asked my owner/);
-        answers('Approve', 'direct');
-        await untilTold(owner, /may write to me now\. Approved by .*4711/);
-        await untilTold(stranger, new RegExp(`^You said: Hello on ${name}`));
-      }
+      telegram.userSends({ from: carl, text: 'And me?' });
+      await codeIn(carl.id);
+      const asked = JSON.parse((await send({ port, path: '/api/notices', headers: { cookie } })).body);
+      expect(asked.questions).toEqual([
+        expect.objectContaining({ text: expect.stringMatching(/^telegram:503 “Carl” is asking/) }),
+      ]);
+      const headers = { cookie, origin: gateway.url, 'content-type': 'application/json', 'x-parley': '1' };
+      const body = JSON.stringify({ id: asked.questions[0].id, verdict: 'approve' });
+      const answer = await send({ port, method: 'POST', path: '/api/notices/answer', headers, body });
+      expect(JSON.parse(answer.body)).toMatchObject({ result: 'approved' });
+      await untilSaid(telegram, { chat: carl.id, text: 'You said: And me?' });
+
+      // A file for the page, the trace of a message, and a message that may not have arrived.
+      const upload = { ...headers, 'content-type': 'application/octet-stream' };
+      const file = { method: 'POST', headers: upload, body: 'The answer is 42.' };
+      const { id: ref } = JSON.parse((await send({ port, path: '/uploads/web', ...file })).body);
+      const page = new FrameClient(() => openWebSocket(gateway.url, cookie));
+      onTestFinished(() => page.close());
+      const attachments = [{ ref, name: 'note.txt', mimeType: 'text/plain', sizeBytes: file.body.length }];
+      const id = page.submit({ type: 'send', id: randomUUID(), text: 'Read this.', attachments });
+      await until(() => page.items.some(({ text }) => /^You said: [\s\S]*Read this\./.test(text)), {
+        what: 'an answer on the page',
+      });
+      const [row] = readStore(home.dataDir, `select content from inbox where content like '%note.txt%'`);
+      const [kept] = JSON.parse(String(row?.content)).stored;
+      expect(await readFile(join(home.dataDir, 'media', kept.path), 'utf8')).toBe(file.body);
+      const read = async (path: string) => JSON.parse((await send({ port, path, headers: { cookie } })).body);
+      expect((await read(`/api/why?id=${id}`)).text).toContain('answered');
+      telegram.fault({ kind: 'drop-answer' }, { method: 'sendMessage' });
+      telegram.userSends({ from: carl, text: 'And now?' });
+      const parts = async () => (await read('/api/outbox')).parts;
+      await until(async () => (await parts()).length === 1, { what: 'the lost answer in the list' });
+      const drop = { method: 'POST', headers, body: JSON.stringify({ key: (await parts())[0].key }) };
+      expect((await send({ port, path: '/api/outbox/drop', ...drop })).status).toBe(200);
+      expect(await parts()).toMatchObject([{ state: 'failed', problem: 'dropped by the operator' }]);
     },
   );
 
-  test('signs a browser in again by a fresh link, once, which lets the next stranger in', slow, async () => {
-    const { stdout } = await home.parley('signin');
-    expect(stdout).toContain('PARLEY_HOST=0.0.0.0');
-    const [link = ''] = /http:\/\/\S+/.exec(stdout) ?? [];
-    const port = Number(new URL(link).port);
-    const visit = () => send({ port, path: pathOf(link) });
-    const cookie = String((await visit()).headers['set-cookie']).split(';')[0] ?? '';
-    expect((await visit()).headers.location).toBe('/#link-not-valid');
-
-    telegram.userSends({ from: carl, text: 'And me?' });
-    await codeIn(carl.id);
-    const asked = JSON.parse((await send({ port, path: '/api/notices', headers: { cookie } })).body);
-    expect(asked.questions).toEqual([
-      expect.objectContaining({ text: expect.stringMatching(/^telegram:503 “Carl” is asking/) }),
-    ]);
-    const headers = { cookie, origin: gateway.url, 'content-type': 'application/json', 'x-parley': '1' };
-    const body = JSON.stringify({ id: asked.questions[0].id, verdict: 'approve' });
-    const answer = await send({ port, method: 'POST', path: '/api/notices/answer', headers, body });
-    expect(JSON.parse(answer.body)).toMatchObject({ result: 'approved' });
-    await untilSaid(telegram, { chat: carl.id, text: 'You said: And me?' });
-
-    // A file for the page, the trace of a message, and a message that may not have arrived.
-    const upload = { ...headers, 'content-type': 'application/octet-stream' };
-    const file = { method: 'POST', headers: upload, body: 'The answer is 42.' };
-    const { id: ref } = JSON.parse((await send({ port, path: '/uploads/web', ...file })).body);
-    const page = new FrameClient(() => openWebSocket(gateway.url, cookie));
-    onTestFinished(() => page.close());
-    const attachments = [{ ref, name: 'note.txt', mimeType: 'text/plain', sizeBytes: file.body.length }];
-    const id = page.submit({ type: 'send', id: randomUUID(), text: 'Read this.', attachments });
-    await until(() => page.items.some(({ text }) => /^You said: [\s\S]*Read this\./.test(text)), {
-      what: 'an answer on the page',
-    });
-    const [row] = readStore(home.dataDir, `select content from inbox where content like '%note.txt%'`);
-    const [kept] = JSON.parse(String(row?.content)).stored;
-    expect(await readFile(join(home.dataDir, 'media', kept.path), 'utf8')).toBe(file.body);
-    const read = async (path: string) => JSON.parse((await send({ port, path, headers: { cookie } })).body);
-    expect((await read(`/api/why?id=${id}`)).text).toContain('answered');
-    telegram.fault({ kind: 'drop-answer' }, { method: 'sendMessage' });
-    telegram.userSends({ from: carl, text: 'And now?' });
-    const parts = async () => (await read('/api/outbox')).parts;
-    await until(async () => (await parts()).length === 1, { what: 'the lost answer in the list' });
-    const drop = { method: 'POST', headers, body: JSON.stringify({ key: (await parts())[0].key }) };
-    expect((await send({ port, path: '/api/outbox/drop', ...drop })).status).toBe(200);
-    expect(await parts()).toMatchObject([{ state: 'failed', problem: 'dropped by the operator' }]);
-  });
-
-  test('asks the owner who adds the bot to a group, and answers there from then on', slow, async () => {
+  test('asks the owner who adds the bot to a group whether to answer there', slow, async () => {
     const towns = [telegramTown(telegram, [eve, bob]), onDiscord, onSignal];
     for (const town of towns) town.group.begins();
     for (const { group, answers } of towns) {
@@ -279,7 +279,7 @@ describe("the newcomer's first hour", () => {
     }
   });
 
-  test('ends what a person asked once the owner shuts them out', slow, async () => {
+  test("cancels a person's messages once the owner revokes their access", slow, async () => {
     const gate = createGate();
     onTestFinished(async () => gate.open());
     const story = 'Tell me a story.';

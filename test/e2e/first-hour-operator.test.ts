@@ -19,7 +19,7 @@ function questionsIn(dataDir: string): readonly string[] {
   return [...new Set(JSON.stringify(rows).match(/question-\d/g))];
 }
 
-test("the operator's first hour: phone, names, reload, doctor, backup, kill -9, restore, upgrade and back", {
+test("serves an operator's first hour: phone, names, reload, doctor, backup, kill -9, restore, upgrade and downgrade", {
   timeout: 300_000,
 }, async () => {
   const home = await aFreshHome({ PARLEY_HOST: '0.0.0.0', PARLEY_DM_POLICY: 'open' }, onTestFinished);

@@ -17,7 +17,7 @@ async function parsedAside(url: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
-test('answers that hold up a parser arrive whole and keep nobody waiting', async ({ onTestFinished }) => {
+test('sends answers that are slow to parse in full without delaying others', async ({ onTestFinished }) => {
   const { telegram, model, dataDir, parley } = await startTelegramGateway({}, onTestFinished);
   model.script((body) => {
     const asked = body.messages.flatMap(blocksOf).at(-1)?.text ?? '';

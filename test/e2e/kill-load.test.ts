@@ -25,7 +25,7 @@ afterAll(async () => {
   if (isReported()) await writeSection('Under load', measured);
 });
 
-test('answers each of 20 messages that were in flight', async () => {
+test('answers each of 20 messages that were in flight at a kill', async () => {
   const stage = await anyStage({});
   stage.model.script((body) => ({ ...answerQuestion(body), delayMs: 3000 }));
   const people = Array.from({ length: 20 }, (_, index) => stage.person('telegram', 601 + index));
@@ -56,7 +56,7 @@ test('answers each of 20 messages that were in flight', async () => {
   );
 });
 
-test('comes up after a kill at any moment of its start, the very first one included', async () => {
+test('starts after a kill at any moment of an earlier start, even the first', async () => {
   const stage = await anyStage({});
   const stepMs = isLong ? 10 : 90;
   let kills = 0;

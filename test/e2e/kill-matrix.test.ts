@@ -52,10 +52,10 @@ function nameOf({ kills, title }: Scenario, channel: ChannelName): string {
   return `${kills.map((kill) => kill.replace(/:1$/, '')).join(', ')} on ${channel} (${title})`;
 }
 
-describe.concurrent('loses and doubles nothing when killed at', () => {
+describe.concurrent('kill -9', () => {
   // Not test.each: it truncates long names.
   for (const { scenario, channel, name } of cases)
-    test(name, { timeout: 300_000 }, async () => {
+    test(`loses and doubles nothing when killed at ${name}`, { timeout: 300_000 }, async () => {
       const played = await playScenario(scenario, channel);
       expect(played.breaches).toEqual([]);
       expect(played.errors).toEqual([]);

@@ -58,7 +58,7 @@ const dmScopes = [
   ['main', ['telegram-501 work-501 telegram-502 signal']],
 ] as const;
 
-describeRow('on two bots of one network and on a second network', (atEnd) => {
+describeRow('two bots of one network and a second network', (atEnd) => {
   let opened: Opened;
 
   beforeAll(async () => {
@@ -66,7 +66,7 @@ describeRow('on two bots of one network and on a second network', (atEnd) => {
     await opened.stage.start();
   });
 
-  test('a person goes on in one conversation from network to network, each answer where its question was asked', async ({
+  test('continues one conversation across networks, each answer where its question was asked', async ({
     expect,
   }) => {
     const { stage, atWork } = opened;
@@ -105,7 +105,7 @@ describeRow('on two bots of one network and on a second network', (atEnd) => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('the bots answer each for itself, and the trouble of one is not the other’s', async ({ expect }) => {
+  test('keeps two bots of one network apart, also when one of them fails', async ({ expect }) => {
     const { stage, work, atWork } = opened;
     const before = countEvents(stage.dataDir);
     stage.model.script(answerQuestion);
@@ -130,7 +130,10 @@ describeRow('on two bots of one network and on a second network', (atEnd) => {
 });
 
 describe.concurrent('a person with several accounts', { timeout: 300_000 }, () => {
-  test('is linked over a kill and a restart, and taken apart again', async ({ expect, onTestFinished }) => {
+  test('keeps accounts linked across a kill and a restart, and unlinks them on request', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const { stage, atWork } = await openTwoBots(onTestFinished);
     const parley = await stage.start();
     const [telegram, third] = [stage.person('telegram', 501), atWork(777)];
@@ -158,7 +161,7 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
   });
 
   test.for(shareOf(dmScopes, 4))(
-    'is kept together and apart as %s says',
+    'keeps conversations together or apart as dmScope %s says',
     async ([dmScope, groups], { expect, onTestFinished }) => {
       const { stage, atWork } = await openTwoBots(onTestFinished, { dmScope }, 'allowlist');
       await admit(stage, [501, 502]);

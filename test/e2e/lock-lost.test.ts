@@ -17,7 +17,7 @@ describe.skipIf(databaseServer === undefined)('two processes on one PostgreSQL',
   const rounds = Array.from({ length: Math.ceil(pauses / perRound) }, (_, index) => seed + index);
 
   it.each(rounds)(
-    'answer everything once, whichever of them stands still (seed %d)',
+    'answers everything once, whichever of two processes is suspended (seed %d)',
     async (own) => {
       const count = Math.min(pauses, perRound);
       const report = await playPauseRound({ pauses: count, seed: own }, 'postgres', (end) =>

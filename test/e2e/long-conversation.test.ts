@@ -14,7 +14,7 @@ const [turns, kills] = isLong ? [5_000, 10] : [60, 1];
 const window = 16_000;
 const longAnswer = 'word '.repeat(isLong ? 200 : 220);
 
-test(`${turns} turns with ${kills} kills in them end with what was said in the first`, {
+test(`remembers the first of ${turns} turns at the last, over ${kills} kills`, {
   timeout: isLong ? 3_600_000 : 300_000,
 }, async ({ onTestFinished }) => {
   const random = createRandom(seed);

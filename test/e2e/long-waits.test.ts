@@ -11,7 +11,7 @@ const headers = { authorization: `Bearer ${pageToken}` };
 const day = 86_400;
 const waits = 'select attempts, dueAt, waitAskedSince as since, waitAskedUntil as until, state from outbox';
 
-test('a chat that its network makes wait for a day is asked for every five minutes, and says so', {
+test('retries a chat with a rate limit of a day every five minutes, and says so', {
   timeout: 300_000,
 }, async () => {
   const { telegram, model, dataDir, parley } = await startTelegramGateway({}, onTestFinished);

@@ -38,7 +38,7 @@ const databases: readonly InstallationOptions['database'][] =
 const restarted: typeof databases = isLong ? databases : ['sqlite'];
 
 describe.each(databases)('one gateway and three workers on %s', (database) => {
-  it('keep order and answer once while a worker is killed every second, and Redis now and then', async () => {
+  it('keeps order and answers once while workers and Redis are killed', async () => {
     const random = createRandom(seed);
     const parleys = await anInstallation(database, random);
     await parleys.start('gateway', { role: front });
@@ -70,7 +70,7 @@ describe.each(databases)('one gateway and three workers on %s', (database) => {
 });
 
 describe.each(restarted)('one gateway and two workers on %s', (database) => {
-  it('lose and double nothing while each of them is restarted in turn', async () => {
+  it('loses and doubles nothing while each process is restarted in turn', async () => {
     const random = createRandom(seed + 1);
     const parleys = await anInstallation(database, random);
     const roles = { gateway: front, 'worker-1': back, 'worker-2': back } as const;

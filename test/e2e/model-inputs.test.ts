@@ -156,7 +156,7 @@ describe.each(['openai', 'anthropic'] as const)('a server of the kind %s', (api)
   const aTalk = shareGateway({ config, env: { HOUSE_API_KEY: 'key-of-the-house-0001' } });
 
   test.concurrent.for(inputs.filter((each) => (each.api ?? 'openai') === api))(
-    'answers with the input $what, and the chat shows what it means',
+    'sends the meaning of $what to the chat',
     async (played, { expect }) => {
       const talk = aTalk(played.where);
       const requests = player.play(api, talk.mark, played);

@@ -12,7 +12,7 @@ import { until } from './until.ts';
 const concurrency = 2;
 const waiting = 4;
 
-test('people whose runs wait for an approval hold nobody up, and are answered once after a restart', {
+test('answers others while runs wait for an approval, and those once after a restart', {
   timeout: 300_000,
 }, async () => {
   const stage = await openStage({ lanes: { concurrency: { main: concurrency } } });
@@ -55,7 +55,7 @@ test('people whose runs wait for an approval hold nobody up, and are answered on
   expect(refusals).toEqual([]);
 });
 
-test('/stop ends a run that waits for an approval at once, and what comes then is answered', async () => {
+test('ends a run that waits for an approval on /stop, and answers the next message', async () => {
   const stage = await openStage();
   onTestFinished(() => stage.close());
   stage.model.script((body) => (asks(body) ? { toolCalls: [{ name: 'ask' }] } : answerQuestion(body)));

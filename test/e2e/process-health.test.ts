@@ -25,7 +25,7 @@ async function ready(url: string) {
   return { code: answer.status, ...body };
 }
 
-test('every process says whether it lives and is ready, and what is down', { timeout: 300_000 }, async ({
+test('reports for each process whether it is live and ready, and what is down', { timeout: 300_000 }, async ({
   expect,
 }) => {
   const { telegram, dataDir, start } = await startFleet({}, onTestFinished);

@@ -31,16 +31,14 @@ const ofGuests = [
   'subagents',
 ];
 
-describeRow('Orders inside the words of others', (atEnd) => {
+describeRow('orders inside the words of others', (atEnd) => {
   let gateway: TelegramGateway;
 
   beforeAll(async () => {
     gateway = await startTelegramGateway({ config }, atEnd);
   });
 
-  test('a forwarded /link joins nobody, a forwarded /activation switches no group, and the same words typed say whom they join', async ({
-    expect,
-  }) => {
+  test('obeys no forwarded /link and /activation, and says whom a typed /link joins', async ({ expect }) => {
     const { telegram, model, dataDir } = gateway;
     const group = telegram.world.addSupergroup('Plans').chat.id;
     const forwarded = (from: object) => ({ forward_origin: { type: 'user', sender_user: from, date: 1 } });
@@ -72,9 +70,9 @@ describeRow('Orders inside the words of others', (atEnd) => {
     await untilSaid(telegram, { chat: group, text: 'I now answer every message here.' });
   });
 
-  test('make a model that obeys them all do nothing that a guest may not', { timeout: 1_800_000 }, async ({
-    expect,
-  }) => {
+  test("lets a model that obeys every order do nothing beyond a guest's rights", {
+    timeout: 1_800_000,
+  }, async ({ expect }) => {
     const { telegram, model, dataDir } = gateway;
     telegram.userSends({ from: ada, text: 'My secret is plum.' });
     await telegram.waitFor(() => said(telegram, ada.id).some((text) => text.includes('My secret is plum.')));

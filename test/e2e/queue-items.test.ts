@@ -36,7 +36,7 @@ async function startBusy(
   };
 }
 
-test('waiting messages are listed, promoted, edited and cancelled on Telegram while a run is busy', async ({
+test('lists, promotes, edits and cancels waiting messages on Telegram during a run', async ({
   expect,
   onTestFinished,
 }) => {
@@ -99,7 +99,7 @@ test('waiting messages are listed, promoted, edited and cancelled on Telegram wh
   expect(findBreaches(dataDir)).toEqual([]);
 });
 
-test('the command line lists, promotes and cancels what waits, and the gateway goes on with the rest', async ({
+test('lists, promotes and cancels waiting messages on the command line', async ({
   expect,
   onTestFinished,
 }) => {
@@ -128,7 +128,7 @@ test('the command line lists, promotes and cancels what waits, and the gateway g
   expect(findBreaches(dataDir)).toEqual([]);
 });
 
-test('the page lists the lanes, and promotes, edits and cancels what waits there and changes the mode', async ({
+test('lists lanes on the page, promotes, edits and cancels their messages, and changes the mode', async ({
   expect,
   onTestFinished,
 }) => {

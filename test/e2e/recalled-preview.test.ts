@@ -32,7 +32,7 @@ function answerAfterThoughts(text: string) {
   return { shown, answer: { body: [first, shown.promise, sse([saying(`\n</think>\n\n${text}`), ended])] } };
 }
 
-it('replaces a preview that turns out to be reasoning by the answer', async () => {
+it('replaces a preview that turns out to be reasoning with the answer', async () => {
   const { shown, answer } = answerAfterThoughts('No, she is fine.');
   const { telegram, chat, dataDir } = await askInGroup('gpt-5', answer);
   await untilSaid(telegram, { chat, text: /Ann seems upset/ });

@@ -81,7 +81,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
   });
   afterEach(() => fleet.model.script(repeatAfterMe));
 
-  test('all start at once on a new folder, and answer in order, each by a worker', async ({ expect }) => {
+  test('starts all processes at once on a new folder, and workers answer in order', async ({ expect }) => {
     const { telegram, dataDir, gateway } = fleet;
     const boots = readStore(dataDir, 'select id, role from boots');
     expect(boots.map(({ role }) => role).sort()).toEqual(['gateway', 'worker', 'worker']);
@@ -97,7 +97,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('take in what is said while a worker works, and stop it at once', async ({ expect }) => {
+  test('accepts messages while a worker is busy, and stops it at once', async ({ expect }) => {
     const { telegram, model, dataDir } = fleet;
     const [before, asked, from] = [countEvents(fleet.dataDir), model.requests.length, somebody(502)];
     const [gate, never] = [createGate(), createGate()];
@@ -128,7 +128,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('show on the page how far a worker is', async ({ expect, onTestFinished }) => {
+  test("shows a worker's progress on the page", async ({ expect, onTestFinished }) => {
     const { model, gateway, dataDir } = fleet;
     const before = countEvents(fleet.dataDir);
     const gate = createGate();
@@ -164,7 +164,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
     },
   ];
   for (const { how, id, end, attempts, measured } of endings)
-    test(`go on with the run of a worker that is ${how}`, async ({ expect }) => {
+    test(`continues the run of a worker that is ${how}`, async ({ expect }) => {
       const { telegram, model, dataDir } = fleet;
       const [before, asked] = [countEvents(fleet.dataDir), model.requests.length];
       const gate = answerBehind(fleet);
@@ -187,7 +187,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
       workers = [...workers.filter((one) => one !== worker), await fleet.start('worker')];
     });
 
-  test('let a worker that is told to stop in a tool finish it first', async ({ expect }) => {
+  test('lets a worker finish its tool before it stops', async ({ expect }) => {
     const { telegram, model } = fleet;
     const from = somebody(506);
     // Scripted by the request's content, because the other worker repeats a call that the stop cuts off.
@@ -205,7 +205,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
   });
 });
 
-describeRow('a data folder', (atEnd) => {
+describeRow('a data folder with several processes', (atEnd) => {
   let fleet: Fleet;
   let gateway: ParleyProcess;
   let workers: readonly ParleyProcess[];
@@ -219,7 +219,7 @@ describeRow('a data folder', (atEnd) => {
     workers = [owner, second];
   });
 
-  test('has its Redis started again by another process when the owner is killed', async ({ expect }) => {
+  test('restarts Redis in another process when the one that ran it is killed', async ({ expect }) => {
     const { telegram, dataDir } = fleet;
     const [owner, ...others] = workers;
     telegram.userSends({ from: ada, text: 'one' });
@@ -240,7 +240,7 @@ describeRow('a data folder', (atEnd) => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('is refused to a process that wants it alone, naming those who have it, until they have ended; then to every other', async ({
+  test('refuses a folder in use to a process that wants it alone and names the users; then refuses everybody else', async ({
     expect,
   }) => {
     const { telegram, dataDir, start } = fleet;
@@ -261,7 +261,7 @@ describeRow('a data folder', (atEnd) => {
 });
 
 describeRow(
-  'on one PostgreSQL, in folders of their own,',
+  'processes on one PostgreSQL, in folders of their own',
   (atEnd) => {
     let fleet: Fleet;
     let read: OwnDatabase['read'];
@@ -284,14 +284,14 @@ describeRow(
     });
     afterEach(() => fleet.model.script(repeatAfterMe));
 
-    test('several may begin at once on a new database', async ({ expect }) => {
+    test('starts several processes at once on a new database', async ({ expect }) => {
       const { telegram } = fleet;
       expect(await read('select id from boots')).toHaveLength(3);
       telegram.userSends({ from: ada, text: 'one' });
       await untilSaid(telegram, { chat: ada.id, text: 'You said: one' });
     });
 
-    test('a worker is killed, and that of another folder goes on when its lease has ended', async ({
+    test("continues a killed worker's run in another folder once its lease has expired", async ({
       expect,
     }) => {
       const { telegram, model } = fleet;
@@ -316,7 +316,7 @@ describeRow(
       expect(await rowsOf(from.id, 'select attempts from runs where "laneKey"')).toEqual([{ attempts: 2 }]);
     });
 
-    test('a gateway is killed, and the other receives', async ({ expect }) => {
+    test('receives in another gateway after one is killed', async ({ expect }) => {
       const { telegram, start } = fleet;
       const from = somebody(503);
       const other = await start('gateway', { folder: 'four' });
@@ -333,7 +333,7 @@ describeRow(
       expect(said(telegram, from.id)).toEqual(['You said: one', 'You said: two']);
     });
 
-    test('a gateway is told to stop, and the other takes its account over at once', async ({ expect }) => {
+    test('takes over the account of a stopping gateway at once', async ({ expect }) => {
       const { telegram, start } = fleet;
       const from = somebody(504);
       await start('gateway', { folder: 'five' });

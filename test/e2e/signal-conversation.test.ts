@@ -37,9 +37,7 @@ describeRow('on Signal', (atEnd) => {
     await stage.start();
   });
 
-  test('a direct message is read, shown as being answered, and answered once with its styles', async ({
-    expect,
-  }) => {
+  test('answers a direct message once, with read receipt, typing and styles', async ({ expect }) => {
     const { server } = signal;
     const before = countEvents(stage.dataDir);
     const ada = signal.user(501);
@@ -69,9 +67,7 @@ describeRow('on Signal', (atEnd) => {
     expect(countEvents(stage.dataDir)).toBe(before + 1);
   });
 
-  test('a direct message with a picture shows it to the model, and the server keeps no copy', async ({
-    expect,
-  }) => {
+  test('shows the model a picture of which the server keeps no copy', async ({ expect }) => {
     const { server } = signal;
     const [before, asked] = [countEvents(stage.dataDir), stage.model.requests.length];
     stage.model.script(() => ({ text: 'A onePixel.' }));
@@ -89,9 +85,7 @@ describeRow('on Signal', (atEnd) => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('a message that comes while the owner talks to others is the owner’s alone; a note to self is answered', async ({
-    expect,
-  }) => {
+  test("leaves the owner's messages to others alone, and answers a note to self", async ({ expect }) => {
     const { server } = signal;
     const before = countEvents(stage.dataDir);
     stage.model.script(echo);
@@ -109,7 +103,7 @@ describeRow('on Signal', (atEnd) => {
     ]);
   });
 
-  test('the owner and `why` are told whose safety number keeps a message back, and how to trust it', async ({
+  test('tells the owner and `why` whose safety number blocks a message, and how to trust it', async ({
     expect,
   }) => {
     const { server } = signal;
@@ -133,7 +127,7 @@ describeRow('on Signal', (atEnd) => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('a group is answered when Parley is mentioned or replied to, with what was said before', async ({
+  test('answers a group when Parley is mentioned or replied to, with the messages before it', async ({
     expect,
   }) => {
     const { server } = signal;
@@ -160,7 +154,7 @@ describeRow('on Signal', (atEnd) => {
     expect(server.refusals).toEqual([]);
   });
 
-  test('quoted pictures, captions, view-once pictures and polls reach the model', async ({ expect }) => {
+  test('shows the model quoted pictures, captions, view-once pictures and polls', async ({ expect }) => {
     const { server } = signal;
     const ada = signal.user(508);
     const file = (fileName: string) =>
@@ -200,7 +194,7 @@ describeRow('on Signal', (atEnd) => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('a picture that was posted before comes with the message that calls Parley, a deleted one doesn’t', async ({
+  test('adds pictures posted before the message that mentions Parley, but no deleted ones', async ({
     expect,
   }) => {
     const { server } = signal;
@@ -228,8 +222,8 @@ describeRow('on Signal', (atEnd) => {
   });
 });
 
-describe.concurrent('a restart', { timeout: 300_000 }, () => {
-  test('goes on with the conversation and says since when messages may be missing', async ({
+describe.concurrent('a restart with Signal', { timeout: 300_000 }, () => {
+  test('continues the conversation after a restart and says since when messages may be missing', async ({
     expect,
     onTestFinished,
   }) => {
@@ -253,7 +247,7 @@ describe.concurrent('a restart', { timeout: 300_000 }, () => {
     expect(log.match(/keeps nothing in json-rpc mode/g)?.length).toBeGreaterThan(0);
   });
 
-  test('after a kill says that a poll may have been cut off, and after a stop nothing', async ({
+  test('reports after a kill, but not after a stop, that a poll may have been cut off', async ({
     expect,
     onTestFinished,
   }) => {
@@ -292,8 +286,8 @@ async function openBehindDoor(atEnd: (end: () => Promise<void>) => void) {
 }
 
 // Without PARLEY_TEST_DATABASE_URL there is no database that can become unreachable while the process lives.
-describe.skipIf(databaseServer === undefined)('while the database is away', () => {
-  test('messages are kept in the file, survive a kill, and are answered in order', {
+describe.skipIf(databaseServer === undefined)('Signal while the database is away', () => {
+  test('keeps messages in the spool across a kill while the database is away, and answers them in order', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const { database, door, stage, signal } = await openBehindDoor(onTestFinished);
@@ -322,7 +316,7 @@ describe.skipIf(databaseServer === undefined)('while the database is away', () =
     expect(await database.read('select distinct outcome from inbox')).toEqual([{ outcome: 'answered' }]);
   });
 
-  test('messages that come while a start waits for it are kept too, and answered when it is there', {
+  test('keeps messages that arrive while a start waits for the database, and answers them afterwards', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const { database, door, stage, signal } = await openBehindDoor(onTestFinished);

@@ -27,7 +27,7 @@ describeRow('on Signal', (atEnd) => {
 
   const readAfter = (act: () => unknown) => readModelAfter(stage, act);
 
-  test('the caption of a picture reaches the model with it', async ({ expect }) => {
+  test('shows the model a picture with its caption', async ({ expect }) => {
     const shown = picture();
     const attachments = [
       { contentType: 'image/png', filename: 'a.png', id: shown.id, size: onePixel.length, caption: 'my cat' },
@@ -37,7 +37,7 @@ describeRow('on Signal', (atEnd) => {
     expect([imagesIn(body), textShown(body)]).toEqual([1, expect.stringContaining('my cat')]);
   });
 
-  test('a picture to be looked at once reaches the model', async ({ expect }) => {
+  test('shows the model a view-once picture', async ({ expect }) => {
     const from = signal.user(502);
     const attachments = [picture()];
     const body = await readAfter(() =>
@@ -46,7 +46,7 @@ describeRow('on Signal', (atEnd) => {
     expect(imagesIn(body)).toBe(1);
   });
 
-  test('a question about a quoted picture names the picture', async ({ expect }) => {
+  test('names the picture that a question quotes', async ({ expect }) => {
     const from = signal.user(503);
     const quote = {
       ...{ id: 1, author: from.uuid, authorUuid: from.uuid, text: '' },
@@ -58,7 +58,7 @@ describeRow('on Signal', (atEnd) => {
     expect(textShown(body)).toMatch(/quote from [\s\S]*holiday\.jpg/);
   });
 
-  test('a quote keeps its text when its author has no id', async ({ expect }) => {
+  test('keeps the text of a quote whose author has no id', async ({ expect }) => {
     const from = signal.user(504);
     const quote = {
       ...{ id: 1, author: '+4915550002', authorNumber: '+4915550002', authorUuid: null },
@@ -70,7 +70,7 @@ describeRow('on Signal', (atEnd) => {
     expect(textShown(body)).toContain('the offer of Monday');
   });
 
-  test('a vote starts no turn and leaves a record', async ({ expect }) => {
+  test('records a vote without starting a turn', async ({ expect }) => {
     const from = signal.user(505);
     const pollVote = {
       ...{ author: 'x', authorNumber: null, authorUuid: from.uuid, targetSentTimestamp: 1 },

@@ -49,7 +49,7 @@ async function giveFiles(dataDir: string, days: readonly number[]): Promise<read
 }
 
 describe('the prefix of a request', () => {
-  test('stays the same, byte for byte, over turns, runs, a restart and an hour between', async ({
+  test('keeps the prefix of requests byte for byte over turns, runs, a restart and an hour', async ({
     expect,
     onTestFinished,
   }) => {

@@ -22,7 +22,7 @@ const tails = [
 
 describe.concurrent('a message that is sent while a tool works', () => {
   test.for(shareOf(tails, 2))(
-    'is told of as waiting, read before the next step, and the batch is left as $steerTail says',
+    'reports a message sent during a tool as waiting, reads it next, and treats the other calls as steerTail $steerTail says',
     async ({ steerTail, ran, second }, { expect, onTestFinished }) => {
       const folder = aFolder();
       const [EFFECTS_FILE, GO_FILE] = [join(folder, 'effects'), join(folder, 'go')];

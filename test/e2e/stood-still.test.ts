@@ -23,9 +23,9 @@ const inARun: readonly KillPoint[] = isLong
   ? ['claimed', 'taken', 'model-called', 'streaming', 'turn-committed', 'tool-started', 'tool-finished']
   : ['tool-finished'];
 
-describe.skipIf(databaseServer === undefined)('a worker that stands still', () => {
+describe.skipIf(databaseServer === undefined)('a suspended worker', () => {
   it.each(inARun)(
-    'at %s is overtaken, and answers nothing a second time',
+    'answers nothing twice after another worker took over at %s',
     async (point) => {
       const parleys = await anInstallation({});
       await parleys.start('gateway', { role: 'gateway' });
@@ -68,9 +68,9 @@ const allSendings: readonly Sending[] = [
 ];
 const sendings = isLong ? allSendings : allSendings.slice(1, 2);
 
-describe.skipIf(databaseServer === undefined)('a process that stands still while it sends', () => {
+describe.skipIf(databaseServer === undefined)('a process suspended while it sends', () => {
   it.each(sendings)(
-    'at $point on $network has sent no part twice when it goes on',
+    'sends no part twice after it resumes at $point on $network',
     async (sending) => {
       const parleys = await anInstallation({ withDiscord: sending.network === 'Discord' });
       await parleys.start('gateway', { role: 'gateway' });

@@ -47,7 +47,9 @@ const config = {
 describe.runIf(isLong || process.env.PROOF_TREES !== undefined).each(databases)(
   'trees of sub-agents in four processes on %s',
   (database) => {
-    it('keep their limits, end once each and are answered once', { timeout: 7_200_000 }, async () => {
+    it('keeps trees of sub-agents within their limits, ends each child once, and answers once', {
+      timeout: 7_200_000,
+    }, async () => {
       const random = createRandom(seed);
       const opened = await openInstallation({ config, database }, (end) => onTestFinished(end));
       const parleys = { ...opened, read: oneByOne(opened.read) };

@@ -103,7 +103,7 @@ async function playFamily(stage: Stage, { channel }: Network) {
 
 describe.concurrent('a run with sub-agents at two depths', { timeout: 300_000 }, () => {
   test.for(shareOf(networks, 3))(
-    'is steered, killed twice and answered once on $name',
+    'answers a run with sub-agents once on $name, after a steer and two kills',
     async (network, context) => {
       const { expect, onTestFinished } = context;
       const channels = { web: { enabled: false }, terminal: { enabled: false } };

@@ -15,7 +15,7 @@ const spawnsBoth = spawns(
 );
 
 describe.concurrent('sub-agents', { timeout: 300_000 }, () => {
-  test('are all stopped by /stop, at both depths, in processes other than the one that hears it', async ({
+  test('stops sub-agents at both depths on /stop, even in other processes', async ({
     expect,
     onTestFinished,
   }) => {
@@ -49,7 +49,7 @@ describe.concurrent('sub-agents', { timeout: 300_000 }, () => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('of parents that wait for them are done with one place in each class', async ({
+  test('finishes sub-agents of waiting parents with one slot in each class', async ({
     expect,
     onTestFinished,
   }) => {

@@ -102,7 +102,7 @@ async function play(
 
 describe.concurrent('a sub-agent', { timeout: 300_000 }, () => {
   for (const one of shareOf(cases, 4))
-    test(`${one.title} outlives a ${one.role} killed at ${one.killAt}`, async ({
+    test(`finishes a sub-agent ${one.title} after a ${one.role} was killed at ${one.killAt}`, async ({
       expect,
       onTestFinished,
     }) => {

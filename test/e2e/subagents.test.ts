@@ -39,7 +39,7 @@ const children = (stage: Stage) =>
   readStore(stage.dataDir, 'select label, state, status, told, depth from children order by label');
 
 describe.concurrent('a message whose run starts sub-agents', () => {
-  test('waits for both in one run; each sees what it was given, with the tools of a sub-agent and its own model', async ({
+  test('waits for two sub-agents in one run, each with its task, tools and model', async ({
     expect,
     onTestFinished,
   }) => {
@@ -98,7 +98,7 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('reads a refusal with its limit, and goes on without the sub-agent; a guest gets none if only members do', async ({
+  test('continues without a sub-agent that a limit refuses, and refuses one to a guest', async ({
     expect,
     onTestFinished,
   }) => {
@@ -165,7 +165,7 @@ describeRow('a message whose run starts sub-agents, in one data folder,', (atEnd
   });
 
   test.for([waited, announced])(
-    'is answered once after a kill between spawn and end, the result $how',
+    'answers once after a kill during a sub-agent whose result is $how',
     async ({ id, task, told }, { expect }) => {
       const person = stage.person('telegram', id);
       await until(() => person.standing().length > 0, { what: 'the answer' });
@@ -178,7 +178,7 @@ describeRow('a message whose run starts sub-agents, in one data folder,', (atEnd
     },
   );
 
-  test('is answered once, when both have announced their results', async ({ expect }) => {
+  test('answers once, after both sub-agents announced their results', async ({ expect }) => {
     const person = stage.person('telegram', 503);
     person.says('Please do both parts');
     await until(() => person.standing().length > 0, { what: 'the answer' });

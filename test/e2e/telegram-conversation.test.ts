@@ -58,7 +58,7 @@ const counting = (gate?: Gate) => (_body: WireBody, count: number) => ({
 });
 
 describe.concurrent('a direct message on Telegram', () => {
-  test('is answered once, with typing shown and the answer streaming in as drafts', async ({ expect }) => {
+  test('answers a direct message once, with typing and streaming drafts', async ({ expect }) => {
     const talk = aTalk();
     const { telegram, chat } = talk;
     const gate = createGate();
@@ -78,7 +78,7 @@ describe.concurrent('a direct message on Telegram', () => {
   });
 });
 
-describeRow('a gateway on Telegram that was stopped and started again', (atEnd) => {
+describeRow('a Telegram gateway after a restart', (atEnd) => {
   const owner = { id: 503, is_bot: false, first_name: 'Olga' };
   let gateway: TelegramGateway;
 
@@ -102,7 +102,7 @@ describeRow('a gateway on Telegram that was stopped and started again', (atEnd) 
     await untilAtRest(dataDir, 7);
   });
 
-  test('continues a conversation, also when a message was sent while it was away', ({ expect }) => {
+  test('continues a conversation, even with a message sent while Parley was down', ({ expect }) => {
     const { telegram, model, dataDir } = gateway;
     const ofAda = model.requests.filter(({ body }) => shown(body).includes('Byron'));
     const { messages } = ofAda[1]?.body ?? noBody;
@@ -116,7 +116,7 @@ describeRow('a gateway on Telegram that was stopped and started again', (atEnd) 
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('gives somebody unknown one notice, again only for /start, and shows the model nothing of them', ({
+  test('sends a stranger one notice, another only for /start, and shows the model none of their messages', ({
     expect,
   }) => {
     const { telegram, model, dataDir } = gateway;
@@ -130,9 +130,7 @@ describeRow('a gateway on Telegram that was stopped and started again', (atEnd) 
     expect(refused).toEqual(Array(4).fill({ reason: 'dm-not-allowed' }));
   });
 
-  test('lets a message that comes while it works change the next model request of a task that uses tools', async ({
-    expect,
-  }) => {
+  test('adds a message sent during a tool call to the next model request', async ({ expect }) => {
     const { telegram, model, dataDir } = gateway;
     const [before, asked] = [countEvents(dataDir), model.requests.length];
     const gate = createGate();
@@ -166,7 +164,7 @@ describe.concurrent('a group on Telegram', () => {
   const roger: TgUser = { id: 701, is_bot: false, first_name: 'Roger' };
   const una: TgUser = { id: 702, is_bot: false, first_name: 'Una' };
 
-  test('is answered in its topic when Parley is mentioned or replied to, with what was said before', async ({
+  test('answers a group in its topic when mentioned or replied to, with the messages before it', async ({
     expect,
   }) => {
     const talk = aTalk();
@@ -196,7 +194,7 @@ describe.concurrent('a group on Telegram', () => {
     expect(said(telegram, chat)).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.']);
   });
 
-  test('is followed to its new id when only the refusal of a send tells of it', async ({ expect }) => {
+  test('follows a group to its new id when only a refused send reveals it', async ({ expect }) => {
     const talk = aTalk();
     const { telegram, mark, from, dataDir } = talk;
     const old = telegram.world.addGroup('family');
@@ -213,9 +211,7 @@ describe.concurrent('a group on Telegram', () => {
     expect([lanesOf(old.chat.id).length, lanesOf(grown.chat.id).length]).toEqual([1, 0]);
   });
 
-  test('answers several mentions that came while Parley worked together, each counted once', async ({
-    expect,
-  }) => {
+  test('answers several mentions that arrived during a run together, each once', async ({ expect }) => {
     const talk = aTalk('group');
     const { telegram, chat, mark } = talk;
     const gate = createGate();
@@ -239,9 +235,7 @@ describe.concurrent('a group on Telegram', () => {
     expect(later.map((text) => timesIn(second, `@ParleyTestBot ${text}`))).toEqual([1, 1, 1]);
   });
 
-  test('joins an album and a split text under the one mention that stands in their first part', async ({
-    expect,
-  }) => {
+  test('joins an album and a split text whose first part mentions Parley', async ({ expect }) => {
     const talk = aTalk('group');
     const { telegram, chat, from, mark } = talk;
     talk.script(counting());
@@ -263,8 +257,8 @@ describe.concurrent('a group on Telegram', () => {
   });
 });
 
-describe.concurrent('a message that comes while Parley works', () => {
-  test('does not hold back an answer that was finished', async ({ expect }) => {
+describe.concurrent('a message sent during a run', () => {
+  test('sends a finished answer before it answers a message sent meanwhile', async ({ expect }) => {
     const talk = aTalk();
     const [writing, extending] = [createGate(), createGate()];
     talk.script((_body, count) =>
@@ -290,7 +284,7 @@ describe.concurrent('a message that comes while Parley works', () => {
     expect([talk.told(one), talk.told(two)]).toEqual([1, 1]);
   });
 
-  test('is read as it was edited, and a reaction is shown at the next turn', async ({ expect }) => {
+  test('reads a waiting message as edited, and shows a reaction at the next turn', async ({ expect }) => {
     const talk = aTalk('direct', editor);
     const { telegram, chat, from, mark } = talk;
     const edits = (messageId: number, text: string) => telegram.people.edits({ chat, messageId, text });
@@ -328,7 +322,7 @@ describe.concurrent('a message that comes while Parley works', () => {
 });
 
 describe.concurrent('a command on Telegram', () => {
-  test('stops the answer in progress and what its sender sent after it', async ({ expect }) => {
+  test("stops the run and cancels its sender's waiting messages on /stop", async ({ expect }) => {
     const talk = aTalk('direct', stopper);
     const gate = createGate();
     talk.script((_body, count) =>
@@ -355,7 +349,7 @@ describe.concurrent('a command on Telegram', () => {
     ]);
   });
 
-  test('is the Stop button of a draft as well', async ({ expect }) => {
+  test("stops the run when a draft's Stop button is pressed", async ({ expect }) => {
     const talk = aTalk();
     const gate = createGate();
     talk.script((_body, count) =>
@@ -374,7 +368,7 @@ describe.concurrent('a command on Telegram', () => {
     expect(talk.said()).toEqual(['Stopped.', expect.stringMatching(/^A long\s+⏹ Stopped$/), 'Here.']);
   });
 
-  test('puts the conversation aside at once, aborting the answer in progress', async ({ expect }) => {
+  test('starts a new conversation on /new at once and aborts the run', async ({ expect }) => {
     const talk = aTalk();
     const gate = createGate();
     talk.script((_body, count) =>
@@ -396,7 +390,7 @@ describe.concurrent('a command on Telegram', () => {
     ]);
   });
 
-  test('greets, helps, tells the status and the queue, and begins a new conversation', async ({ expect }) => {
+  test('answers /start, /help, /status, /queue and /new', async ({ expect }) => {
     const talk = aTalk();
     const { telegram, mark } = talk;
     talk.script(counting());
@@ -428,7 +422,7 @@ describe.concurrent('a command on Telegram', () => {
   });
 });
 
-describe.concurrent('more than Parley takes in', () => {
+describe.concurrent('more messages than a lane accepts', () => {
   const drops = [
     {
       drop: 'summarize',
@@ -447,7 +441,7 @@ describe.concurrent('more than Parley takes in', () => {
   ] as const;
 
   test.for(drops)(
-    'is told each time and recorded (drop: $drop)',
+    'reports and records each message over the cap (drop: $drop)',
     async ({ drop, by, notice, outcome, reason }, { expect }) => {
       const talk = aTalk('direct', by);
       const gate = createGate();
@@ -473,7 +467,7 @@ describe.concurrent('more than Parley takes in', () => {
     },
   );
 
-  test('is refused with one notice when one person writes too fast', async ({ expect, onTestFinished }) => {
+  test('refuses messages over the rate limit with one notice', async ({ expect, onTestFinished }) => {
     const config = { rateLimit: { perSenderPerMinute: 2 }, queue: { dm: { mode: 'followup' } } };
     const { telegram, dataDir } = await startTelegramGateway({ config }, onTestFinished);
     for (const text of ['One.', 'Two.', 'Three.', 'Four.']) telegram.userSends({ from: ada, text });
@@ -492,7 +486,7 @@ describe.concurrent('more than Parley takes in', () => {
   });
 });
 
-describeRow('a group on Telegram where only some are let in', (atEnd) => {
+describeRow('allowed groups on Telegram', (atEnd) => {
   let gateway: TelegramGateway;
   let [family, team, strangers] = [0, 0, 0];
 
@@ -505,7 +499,7 @@ describeRow('a group on Telegram where only some are let in', (atEnd) => {
   });
   afterEach(() => gateway.model.script(repeatAfterMe));
 
-  test('keeps its session when it becomes a supergroup', async ({ expect }) => {
+  test("keeps a group's session when it becomes a supergroup", async ({ expect }) => {
     const { telegram, model, dataDir } = gateway;
     expect([family, team, strangers]).toEqual([-1001, -1002, -1003]);
     telegram.userSends({ chat: family, from: bob, text: '@ParleyTestBot remember: milk' });
@@ -527,7 +521,7 @@ describeRow('a group on Telegram where only some are let in', (atEnd) => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('obeys ids: the owner turns mentions off, a guest cannot, and another group hears nothing', async ({
+  test('lets the owner, but no guest, turn mentions off in an allowed group, and ignores other groups', async ({
     expect,
   }) => {
     const { telegram, model, dataDir } = gateway;
@@ -551,9 +545,7 @@ describeRow('a group on Telegram where only some are let in', (atEnd) => {
 });
 
 describe.concurrent('a person who blocks the bot', () => {
-  test('while an answer is due makes the conversation unreachable until they come back', async ({
-    expect,
-  }) => {
+  test('makes a conversation unreachable while its person blocks the bot', async ({ expect }) => {
     const talk = aTalk();
     const { telegram, from, mark } = talk;
     const gate = createGate();
@@ -574,7 +566,7 @@ describe.concurrent('a person who blocks the bot', () => {
     expect(talk.said()).toEqual(['Answer 2.']);
   });
 
-  test('is noticed at the send when the platform told nothing before', async ({ expect }) => {
+  test('notices a blocked bot at the send if no update reported it', async ({ expect }) => {
     const talk = aTalk();
     const { telegram, chat, from, dataDir } = talk;
     telegram.world.addPrivateChat(from);

@@ -32,14 +32,14 @@ async function ask(talk: Talk, fields: Readonly<Record<string, unknown>>, text =
 }
 
 describe.concurrent('on Telegram', () => {
-  test('a rich message reaches the model as Markdown', async ({ expect }) => {
+  test('shows the model a rich message as Markdown', async ({ expect }) => {
     const talk = aTalk();
     const heading = { type: 'heading', text: `List ${talk.mark}`, size: 2 };
     const read = await ask(talk, richly(heading, paragraph(['buy ', { type: 'bold', text: 'lemons' }])));
     expect(read).toContain(`## List ${talk.mark}\n\nbuy **lemons**`);
   });
 
-  test('a waiting message that is edited to a rich one is read as it reads now', async ({ expect }) => {
+  test('reads a waiting message that was edited to a rich one as edited', async ({ expect }) => {
     const talk = aTalk('direct', editor);
     const { telegram, chat } = talk;
     const gate = createGate();
@@ -57,7 +57,7 @@ describe.concurrent('on Telegram', () => {
     expect(readLast(talk)).not.toContain('buy milk');
   });
 
-  test('an edit that nobody can read leaves what was said, and its sender is told', async ({ expect }) => {
+  test('keeps a message after an unreadable edit, and tells its sender', async ({ expect }) => {
     const talk = aTalk('direct', commenter);
     const { telegram, chat } = talk;
     const gate = createGate();
@@ -73,7 +73,7 @@ describe.concurrent('on Telegram', () => {
     expect(readLast(talk)).toContain('buy milk');
   });
 
-  test('the address behind a word reaches the model beside it', async ({ expect }) => {
+  test('shows the model the address behind a linked word', async ({ expect }) => {
     const talk = aTalk();
     const text = `Read this ${talk.mark}`;
     const entities = [{ type: 'text_link', offset: 5, length: 4, url: 'https://example.org/a?id=42' }];
@@ -84,7 +84,7 @@ describe.concurrent('on Telegram', () => {
     ['a poll', { poll: { question: 'Pizza or pasta?', options: [{ text: 'Pizza' }, { text: 'Pasta' }] } }],
     ['a contact', { contact: { phone_number: '+15550100', first_name: 'Carla' } }],
     ['a die', { dice: { emoji: '🎲', value: 4 } }],
-  ] as const)('%s reaches the model in a line that is no order', async ([, fields], { expect }) => {
+  ] as const)('shows the model %s in a line marked as data', async ([, fields], { expect }) => {
     const talk = aTalk();
     talk.script((_body, count) => ({ text: `Answer ${count}.` }));
     talk.says(`Look at this, ${talk.mark}.`);
@@ -96,9 +96,7 @@ describe.concurrent('on Telegram', () => {
     );
   });
 
-  test('the picture that somebody asks about reaches the model, also in a group that it never saw', async ({
-    expect,
-  }) => {
+  test('shows the model the picture that a question quotes, even in a new group', async ({ expect }) => {
     const talk = aTalk('group');
     const { telegram, chat, from, mark } = talk;
     talk.script((_body, count) => ({ text: `Answer ${count}.` }));
@@ -120,9 +118,7 @@ describe.concurrent('on Telegram', () => {
     expect(readLast(talk)).toMatch(/quote from Bea/);
   });
 
-  test('a picture without words comes with the message that calls the bot in its group', async ({
-    expect,
-  }) => {
+  test('adds a picture without words to the message that mentions the bot', async ({ expect }) => {
     const talk = aTalk('group');
     const { telegram, chat, from, mark } = talk;
     talk.script((_body, count) => ({ text: `Answer ${count}.` }));
@@ -142,7 +138,7 @@ describe.concurrent('on Telegram', () => {
     expect(readLast(talk)).toContain('[picture]');
   });
 
-  test('every picture of an album keeps its own words', async ({ expect }) => {
+  test('keeps the caption of each picture of an album', async ({ expect }) => {
     const talk = aTalk();
     const { telegram, from, mark } = talk;
     talk.script((_body, count) => ({ text: `Answer ${count}.` }));
@@ -164,41 +160,44 @@ describe.concurrent('on Telegram', () => {
   test.for([
     ['right after it', false],
     ['while the model reads it', true],
-  ] as const)('a comment and the post that comes %s are one run', async ([, isReading], { expect }) => {
-    const talk = aTalk();
-    const { telegram, from, mark } = talk;
-    const gate = createGate();
-    talk.script((_body, count) => ({ text: `Answer ${count}.`, hold: { gate } }));
-    const forward_origin = {
-      type: 'channel',
-      date: 1,
-      chat: { id: -1007, type: 'channel', title: 'News' },
-      message_id: 9,
-    };
-    talk.says(`What do you think about this, ${mark}?`);
-    if (isReading) await gate.reached;
-    telegram.userSends({ from, text: 'Cheese prices doubled', fields: { forward_origin } });
-    await talk.untilHeard();
-    gate.open();
-    await talk.untilAtRest(2);
-    const [run, ...others] = talk.rows('runs', 'id');
-    expect(others).toEqual([]);
-    // The call that was given up costs what it had read and written.
-    const calls = readStore(
-      talk.dataDir,
-      'select state, cost from modelCalls where runId = ? order by id',
-      run?.id,
-    );
-    const states = calls.map(({ state }) => state);
-    expect(states).toEqual([...states.slice(1).map(() => 'unknown'), 'settled']);
-    if (isReading) expect(states).toHaveLength(2);
-    for (const { cost } of calls) expect(cost).toBeLessThan(10_000);
-    expect(talk.said()).toEqual([`Answer ${talk.requests().length}.`]);
-    expect(readLast(talk)).toContain(`What do you think about this, ${mark}?`);
-    expect(readLast(talk)).toMatch(/forwarded from News>>>\nCheese prices doubled/);
-  });
+  ] as const)(
+    'answers a comment and the post that arrives %s in one run',
+    async ([, isReading], { expect }) => {
+      const talk = aTalk();
+      const { telegram, from, mark } = talk;
+      const gate = createGate();
+      talk.script((_body, count) => ({ text: `Answer ${count}.`, hold: { gate } }));
+      const forward_origin = {
+        type: 'channel',
+        date: 1,
+        chat: { id: -1007, type: 'channel', title: 'News' },
+        message_id: 9,
+      };
+      talk.says(`What do you think about this, ${mark}?`);
+      if (isReading) await gate.reached;
+      telegram.userSends({ from, text: 'Cheese prices doubled', fields: { forward_origin } });
+      await talk.untilHeard();
+      gate.open();
+      await talk.untilAtRest(2);
+      const [run, ...others] = talk.rows('runs', 'id');
+      expect(others).toEqual([]);
+      // The call that was given up costs what it had read and written.
+      const calls = readStore(
+        talk.dataDir,
+        'select state, cost from modelCalls where runId = ? order by id',
+        run?.id,
+      );
+      const states = calls.map(({ state }) => state);
+      expect(states).toEqual([...states.slice(1).map(() => 'unknown'), 'settled']);
+      if (isReading) expect(states).toHaveLength(2);
+      for (const { cost } of calls) expect(cost).toBeLessThan(10_000);
+      expect(talk.said()).toEqual([`Answer ${talk.requests().length}.`]);
+      expect(readLast(talk)).toContain(`What do you think about this, ${mark}?`);
+      expect(readLast(talk)).toMatch(/forwarded from News>>>\nCheese prices doubled/);
+    },
+  );
 
-  test('a report about a ticked task starts no turn, and the next turn reads it', async ({ expect }) => {
+  test('shows a ticked task at the next turn without starting one', async ({ expect }) => {
     const talk = aTalk();
     const tasks = [{ id: 1, text: 'dig' }];
     const fields = {
@@ -216,9 +215,7 @@ describe.concurrent('on Telegram', () => {
     expect(talk.requests()).toHaveLength(1);
   });
 
-  test('a message of a kind that nobody knows is reported to the model and to its sender', async ({
-    expect,
-  }) => {
+  test('reports a message of an unknown kind to the model and to its sender', async ({ expect }) => {
     const talk = aTalk();
     talk.script((_body, count) => ({ text: `Answer ${count}.` }));
     talk.says(`Look at this, ${talk.mark}.`);

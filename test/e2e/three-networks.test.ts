@@ -108,7 +108,7 @@ function sendUnsupported(stage: Stage): readonly string[] {
 }
 
 describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () => {
-  test('goes on in one conversation with one person, each answer where its question was asked', async ({
+  test('continues one conversation across three networks, each answer where its question was asked', async ({
     expect,
     onTestFinished,
   }) => {
@@ -150,10 +150,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('answers a mention in a group of each where it was made, all at the same time', async ({
-    expect,
-    onTestFinished,
-  }) => {
+  test('answers mentions in a group of each network at the same time', async ({ expect, onTestFinished }) => {
     const stage = await openAll(onTestFinished);
     const { model, dataDir } = stage;
     const rooms = roomsOf(stage);
@@ -181,7 +178,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     ['without a mention', 'open', 'says', 'ignored', 'not-mentioned'],
     ['in a group that is not allowed', 'allowlist', 'asks', 'refused', 'group-not-allowed'],
   ] as const)(
-    'records why it does not answer a group message %s (pitfall 52)',
+    "records why it doesn't answer a group message %s (pitfall 52)",
     async ([_, policy, act, outcome, reason], { expect, onTestFinished }) => {
       const stage = await openAll(onTestFinished, {}, { PARLEY_GROUP_POLICY: policy });
       const rooms = roomsOf(stage);
@@ -194,7 +191,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     },
   );
 
-  test('finds what it refuses under the ids that people see, on the command line and by the page', async ({
+  test('finds refused messages by the ids that people see, on the command line and the page', async ({
     expect,
     onTestFinished,
   }) => {
@@ -219,7 +216,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     expect(stage.model.requests).toEqual([]);
   });
 
-  test('is killed with work in flight on all three, and nothing is lost or doubled', async ({
+  test('loses and doubles nothing when killed with runs on three networks', async ({
     expect,
     onTestFinished,
   }) => {
@@ -254,7 +251,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(28);
   });
 
-  test('is held up on no network by the trouble of another', async ({ expect, onTestFinished }) => {
+  test('answers on other networks while one fails', async ({ expect, onTestFinished }) => {
     const stage = await openAll(onTestFinished, forCrowd);
     const { dataDir } = stage;
     const { url } = await stage.start();

@@ -17,7 +17,7 @@ const unusedModel = {
   models: { spare: { provider: 'house', id: 'qwen3' } },
 };
 
-test('a conversation is named once, beside its answer, also when the process dies over the title; OpenAI’s SDK stays unloaded', async () => {
+test("names a conversation once, even after a kill during the title; OpenAI's SDK stays unloaded", async () => {
   const folder = aFolder();
   const sdks = join(folder, 'sdks');
   const recorder = new URL('../support/record-sdks.mjs', import.meta.url);

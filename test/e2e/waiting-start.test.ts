@@ -71,7 +71,7 @@ describeRow(
     });
 
     test.for(plagues)(
-      '$what says so, shows what it can, and goes on by itself',
+      'reports $what at the start, shows what it can, and continues by itself',
       async (plague, { expect }) => {
         const { telegram, dataDir } = gateway;
         const events = countEvents(dataDir);
@@ -130,7 +130,7 @@ describeRow(
 );
 
 describe.skipIf(!canMount())('a start on', () => {
-  test('a full disk with an empty folder makes what it needs once there is room', {
+  test('creates its files on a full disk once there is space', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const disk = await mountSmallDisk(400, onTestFinished);
@@ -148,7 +148,7 @@ describe.skipIf(!canMount())('a start on', () => {
 
 // Without PARLEY_TEST_DATABASE_URL there is no PostgreSQL on this machine.
 test.skipIf(databaseServer === undefined)(
-  'a start while PostgreSQL is away says so and goes on when it is there, by settings that were read anew meanwhile',
+  'reports that PostgreSQL is away at the start, and continues with reloaded settings once it is back',
   async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);
     const url = new URL(database.url);

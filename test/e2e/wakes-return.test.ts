@@ -51,7 +51,7 @@ async function untilWoken(socketPath: string, id: number): Promise<number> {
   }
 }
 
-test.concurrent('the wakes of a Redis that was away are there again, and what was begun went on', async ({
+test.concurrent('restores wakes after Redis was away, while runs continue', async ({
   expect,
   onTestFinished,
 }) => {
@@ -73,7 +73,7 @@ describeRow('the wakes of a Redis', (atEnd) => {
     gateway = await startTelegramGateway({ config }, atEnd);
   });
 
-  test('that was emptied are there again', async ({ expect }) => {
+  test('restores wakes after Redis was emptied', async ({ expect }) => {
     const socket = privateSocket(gateway.dataDir);
     const { secondWrites, finish } = await aWaitingLane(gateway, [501, 502]);
     await secondWrites();
@@ -83,7 +83,7 @@ describeRow('the wakes of a Redis', (atEnd) => {
     expect(await finish()).toEqual([]);
   });
 
-  test('whose folder was deleted are there again after its return', async ({ expect }) => {
+  test('restores wakes after the folder of Redis was deleted', async ({ expect }) => {
     const { dataDir } = gateway;
     const socket = privateSocket(dataDir);
     const { secondWrites, finish } = await aWaitingLane(gateway, [503, 504]);

@@ -266,7 +266,7 @@ describe('prompt caching', () => {
   const system = [{ type: 'text', text: big, cache_control: { type: 'ephemeral' } }];
   const usageOf = async (body: object) => JSON.parse((await post(body)).text).usage;
 
-  it('writes a marked prefix once and reads it afterwards', async () => {
+  it('writes a marked prefix to the cache once and reads it afterwards', async () => {
     const first = await usageOf({ system });
     const second = await usageOf({ system, messages: [user('another question')] });
     expect(first.cache_creation_input_tokens).toBeGreaterThan(1000);
@@ -274,13 +274,13 @@ describe('prompt caching', () => {
     expect(second.cache_creation_input_tokens).toBe(0);
   });
 
-  it('reads nothing when the prefix has changed', async () => {
+  it('reads nothing from the cache when the prefix has changed', async () => {
     await usageOf({ system });
     const changed = [{ type: 'text', text: `!${big}`, cache_control: { type: 'ephemeral' } }];
     expect((await usageOf({ system: changed })).cache_read_input_tokens).toBe(0);
   });
 
-  it('reads what ended shortly before a mark, and nothing from further back', async () => {
+  it('reads from the cache what ended shortly before a mark, but nothing earlier', async () => {
     const text = (said: string) => ({ type: 'text', text: said });
     const marked = { ...text(big), cache_control: { type: 'ephemeral' } };
     const asked = (blocks: number) => ({
@@ -299,7 +299,7 @@ describe('prompt caching', () => {
   });
 });
 
-it('does not close in silence when it was sent what nobody expected it to refuse', async () => {
+it('fails to close after a refusal that no test expected', async () => {
   const strict = await startAnthropicServer();
   const headers = {
     'content-type': 'application/json',

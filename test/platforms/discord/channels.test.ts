@@ -6,7 +6,7 @@ import { channelTypes } from './types.ts';
 useATeam();
 
 describe('threads', () => {
-  it('wake up for a message unless they are locked, and refuse edits while they sleep', async () => {
+  it('reopens an archived thread for a message unless it is locked, and refuses edits in it', async () => {
     const thread = server.places.startsThread({ owner: ada, parent: general, name: 'side' });
     const { body } = await post({ content: 'one' }, thread);
     server.places.archives(thread);
@@ -26,7 +26,7 @@ describe('threads', () => {
     expect(await refusalOf(post({ content: 'four' }, thread))).toBe('400 50083 Thread is archived');
   });
 
-  it('begin with what they hang on, and private ones are for those inside', async () => {
+  it('starts a thread with the message it belongs to, and hides private ones', async () => {
     const asked = server.people.sends({ from: ada, channel: general, text: 'the question' });
     const made = await call('POST', `/channels/${general.id}/messages/${asked.id}/threads`, { name: 'side' });
     expect(made).toMatchObject({ status: 201, body: { id: asked.id, type: 11, parent_id: general.id } });
@@ -40,7 +40,7 @@ describe('threads', () => {
     expect(await refusalOf(post({ content: 'x' }, secret))).toBe('403 50001 Missing Access');
   });
 
-  it('in a forum are posts, whose first message has their id', async () => {
+  it("gives the first message of a forum post the post's id", async () => {
     const forum = server.world.addChannel(team, 'ideas', channelTypes.forum);
     const body = { name: 'idea', message: { content: 'text' } };
     const made = await call('POST', `/channels/${forum.id}/threads`, body);
@@ -60,7 +60,7 @@ describe('files', () => {
     return call('POST', `/channels/${general.id}/messages`, data);
   };
 
-  it('come beside their message and are read from a link that holds for a day', async () => {
+  it('serves files at a link that is valid for a day', async () => {
     const attachments = [{ id: '0', description: 'a list' }];
     const { body } = await form([['a b.txt', Buffer.from('some text')]], { content: 'see', attachments });
     const [file] = body.attachments as { url: string }[];
@@ -78,7 +78,7 @@ describe('files', () => {
     });
   });
 
-  it('are at most ten, each at most 10 MiB, and named only when they are there', async () => {
+  it('accepts up to ten files of up to 10 MiB, and no name without its file', async () => {
     const small = Buffer.from('x');
     const many = Array.from({ length: 11 }, (_, n) => [`${n}.txt`, small] as const);
     expect(await bodyText(form(many))).toContain('10 or fewer');

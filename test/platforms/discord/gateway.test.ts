@@ -46,7 +46,7 @@ describe('a connection', () => {
     ['a wrong shard', 4010, (gateway) => gateway.identify(usual, { shard: [1, 1] })],
     ['intents that do not exist', 4013, (gateway) => gateway.identify(1 << 30)],
     ['intents without a grant', 4014, (gateway) => gateway.identify(intents.guildPresences, { properties })],
-  ])('with %s is closed with %d', async (_, code, act) => {
+  ])('closes a connection after %s with %d', async (_, code, act) => {
     const gateway = await open();
     act(gateway);
     expect(await closed(gateway)).toBe(code);
@@ -54,7 +54,7 @@ describe('a connection', () => {
     expect(server.gateway.counts.identifies).toBe(0);
   });
 
-  it('is closed when it identifies twice, sends too much, or speaks another version', async () => {
+  it('closes a connection that identifies twice, sends too much, or speaks another version', async () => {
     const twice = await connect();
     twice.identify(usual);
     expect(await closed(twice)).toBe(4005);
@@ -65,14 +65,14 @@ describe('a connection', () => {
     expect(await closed(await RawGateway.open(server, 'v=10&encoding=json&compress=zlib-stream'))).toBe(4002);
   });
 
-  it('without heartbeats is closed with 4009', async () => {
+  it('closes a connection without heartbeats with 4009', async () => {
     await begin({ heartbeatIntervalMs: 1_000 });
     expect(await closed(await connect())).toBe(4009);
   });
 });
 
 describe('events', () => {
-  it('come by intent, and a direct message says its channel type', async () => {
+  it('sends events by intent, and a direct message with its channel type', async () => {
     const all = await connect();
     const direct = await connect(directMessages);
     server.people.sends({ from: ada, channel: general, text: 'guild' });
@@ -86,7 +86,7 @@ describe('events', () => {
     expect(guild).toMatchObject({ guild_id: team.id, channel_type: 0, member: { roles: [] } });
   });
 
-  it('carry no content without MessageContent, but for own messages, DMs and mentions', async () => {
+  it('sends no content without MessageContent, except in own messages, DMs and mentions', async () => {
     const gateway = await connect(usual & ~messageContent);
     const file = server.world.addFile({ name: 'a.txt', bytes: Buffer.from('x') });
     server.people.sends({ from: ada, channel: general, text: 'secret', files: [file] });
@@ -99,7 +99,7 @@ describe('events', () => {
     expect(told[3]).toMatchObject({ nonce: 'n' });
   });
 
-  it('of what the bot cannot see are not told', async () => {
+  it("sends no events from channels that the bot can't see", async () => {
     const gateway = await connect();
     server.places.denies(general, 'viewChannel');
     server.people.sends({ from: ada, channel: general, text: 'hidden' });

@@ -7,7 +7,7 @@ useATeam();
 describe('commands', () => {
   const path = () => `/applications/${server.bot.id}/commands`;
 
-  it('are replaced as a whole, keep their ids by name, and come back with what they did not say', async () => {
+  it('replaces all commands at once, keeps ids by name, and fills in defaults', async () => {
     const stop = { name: 'stop', description: 'Stops it', options: [] };
     const note = { type: 3, name: 'note', description: 'Why', required: false };
     const first = await call('PUT', path(), [stop, { name: 'new', description: 'New', options: [note] }]);
@@ -42,11 +42,11 @@ describe('commands', () => {
       },
       'APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID',
     ],
-  ])('with %s are refused', async (_, command, code) => {
+  ])('refuses commands with %s', async (_, command, code) => {
     expect(await bodyText(call('PUT', path(), [command]))).toContain(code);
   });
 
-  it('of one name are refused', async () => {
+  it('refuses two commands of one name', async () => {
     const twice = [1, 2].map((n) => ({ name: 'stop', description: `${n}` }));
     expect(await bodyText(call('PUT', path(), twice))).toContain('DUPLICATE_NAME');
   });
@@ -62,7 +62,7 @@ describe('interactions', () => {
     call('POST', `/interactions/${one.id}/${one.token}/callback?with_response=true`, body, '');
   const hook = (token: string, rest = '') => `/webhooks/${server.bot.id}/${token}${rest}`;
 
-  it('are answered once, within 3 seconds', async () => {
+  it('accepts one answer to an interaction, within 3 seconds', async () => {
     const used = await use();
     passes(2999);
     const first = await answer(used, { type: 4, data: { content: 'here' } });
@@ -81,7 +81,7 @@ describe('interactions', () => {
     );
   });
 
-  it('take edits and follow-ups for 15 minutes; the first one fills a deferred answer', async () => {
+  it('accepts edits and follow-ups for 15 minutes; the first one fills a deferred answer', async () => {
     const used = await use();
     await answer(used, { type: 5, data: { flags: 64 } });
     const filled = await call('POST', hook(used.token), { content: 'filled' }, '');
@@ -97,7 +97,7 @@ describe('interactions', () => {
     ).toBe('401 50027 Invalid Webhook Token');
   });
 
-  it('change the message of a button only when one was pressed', async () => {
+  it('changes the message of a button only when one was pressed', async () => {
     const used = await use();
     expect(await bodyText(answer(used, { type: 7, data: { content: 'x' } }))).toContain('BASE_TYPE_CHOICES');
     const button = { type: 2, style: 1, label: 'Yes', custom_id: 'yes' };

@@ -7,7 +7,7 @@ import { channelTypes } from './types.ts';
 useATeam();
 
 describe('calls', () => {
-  it('with a wrong token, prefix, version, path or method are refused', async () => {
+  it('refuses calls with a wrong token, prefix, version, path or method', async () => {
     const unauthorized = '401 0 401: Unauthorized';
     expect(await refusalOf(call('GET', '/users/@me', undefined, 'Bot wrong'))).toBe(unauthorized);
     expect(await refusalOf(call('GET', '/users/@me', undefined, server.token))).toBe(unauthorized);
@@ -18,7 +18,7 @@ describe('calls', () => {
     expect(server.refusals).toHaveLength(5);
   });
 
-  it('to channels that are unknown, hidden, without rights or no channels are refused', async () => {
+  it('refuses calls to channels that are unknown, hidden, forbidden or no channels', async () => {
     expect(await refusalOf(call('GET', '/channels/123'))).toBe('404 10003 Unknown Channel');
     expect(await bodyText(call('GET', '/channels/general'))).toContain('is not snowflake');
     server.places.denies(general, 'sendMessages');
@@ -36,7 +36,7 @@ describe('calls', () => {
 });
 
 describe('a message', () => {
-  it('has at most 2000 characters after its ends are trimmed, and something in it', async () => {
+  it('accepts messages of 1 to 2000 characters, trimmed', async () => {
     expect((await post({ content: ` ${'x'.repeat(2000)}\n` })).status).toBe(200);
     const long = post({ content: 'x'.repeat(2001) });
     expect(await refusalOf(long)).toBe('400 50035 Invalid Form Body');
@@ -50,7 +50,7 @@ describe('a message', () => {
     expect((await post({ embeds: [{ description: 'only this' }] })).status).toBe(200);
   });
 
-  it('is made once per nonce for a few minutes, whatever its channel and text', async () => {
+  it('creates one message per nonce for a few minutes, whatever its channel and text', async () => {
     const other = server.world.addChannel(team, 'other');
     const first = await post({ content: 'one', nonce: 'n1', enforce_nonce: true });
     const again = await post({ content: 'two', nonce: 'n1', enforce_nonce: true }, other);
@@ -64,14 +64,14 @@ describe('a message', () => {
     expect(await bodyText(post({ content: 'x', nonce: 'n'.repeat(26) }))).toContain('25 or fewer');
   });
 
-  it('tells its nonce in the answer alone: it is not kept', async () => {
+  it('returns a nonce in the answer only', async () => {
     const sent = await post({ content: 'one', nonce: 'n1' });
     expect(sent.body.nonce).toBe('n1');
     const read = await call('GET', `/channels/${general.id}/messages/${String(sent.body.id)}`);
     expect(read.body).not.toHaveProperty('nonce');
   });
 
-  it('pings unless it says otherwise, outside of code, and again when it is edited', async () => {
+  it('pings people named outside of code unless told not to, and again at an edit', async () => {
     const role = server.world.addRole(team, 'ops');
     const text = `<@${ada.id}> <@&${role.id}> @everyone <@1>`;
     await post({ content: text });
@@ -92,7 +92,7 @@ describe('a message', () => {
     );
   });
 
-  it('that replies pings its author unless told not to, and fails when the other is gone', async () => {
+  it('pings the author of a quoted message unless told not to, and refuses a quote that is gone', async () => {
     const asked = server.people.sends({ from: ada, channel: general, text: 'hm?' });
     const reference = { message_id: asked.id };
     await post({ content: 'a', message_reference: reference });
@@ -107,7 +107,7 @@ describe('a message', () => {
     expect((await post({ content: 'd', message_reference: patient })).body.type).toBe(0);
   });
 
-  it('is edited by its author alone, and not to nothing', async () => {
+  it('lets only the author edit a message, and not to nothing', async () => {
     const theirs = server.people.sends({ from: ada, channel: general, text: 'mine' });
     const path = `/channels/${general.id}/messages`;
     const notOurs = '403 50005 Cannot edit a message authored by another user';
@@ -128,7 +128,7 @@ describe('a message', () => {
 });
 
 describe('reactions', () => {
-  it('are of emojis that exist, at most 20, and where the bot may', async () => {
+  it('accepts reactions with up to 20 existing emojis where the bot may react', async () => {
     const { id } = server.people.sends({ from: ada, channel: general, text: 'x' });
     const at = (emoji: string) =>
       `/channels/${general.id}/messages/${id}/reactions/${encodeURIComponent(emoji)}/@me`;
@@ -149,7 +149,7 @@ describe('the list of messages', () => {
   const list = (query: string) => call('GET', `/channels/${general.id}/messages?${query}`);
   const texts = async (query: string) => listOf(await list(query)).map(({ content }) => content);
 
-  it('is newest first; after an id come the oldest ones behind it', async () => {
+  it('lists messages newest first; after an id, the oldest that follow it', async () => {
     const sent = [1, 2, 3, 4, 5].map((n) =>
       server.people.sends({ from: ada, channel: general, text: `${n}` }),
     );
@@ -166,13 +166,13 @@ describe('the list of messages', () => {
     expect(await texts('limit=2')).toEqual([]);
   });
 
-  it('says neither guild nor member, unlike the gateway', async () => {
+  it('lists messages without guild and member, unlike the gateway', async () => {
     server.people.sends({ from: ada, channel: general, text: 'x' });
     const [message] = listOf(await list(''));
     for (const field of ['guild_id', 'member', 'channel_type']) expect(message).not.toHaveProperty(field);
   });
 
-  it('is empty of content for an application without MessageContent, but for its own, DMs and mentions', async () => {
+  it('lists no content without MessageContent, except of own messages, DMs and mentions', async () => {
     await begin({ privileged: { messageContent: false } });
     server.people.sends({ from: ada, channel: general, text: 'secret' });
     server.people.sends({ from: ada, channel: general, text: `<@${server.bot.id}> hi` });

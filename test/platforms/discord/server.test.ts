@@ -33,7 +33,7 @@ describe('discord.js', () => {
     bot = await startBot(server);
   });
 
-  it('hears direct, guild, thread and forum messages, and in a thread that wakes up', async () => {
+  it('sends discord.js direct, guild, thread and forum messages', async () => {
     const forum = server.places.createsChannel(team, 'ideas', channelTypes.forum);
     server.people.sends({ from: ada, text: 'direct' });
     const asked = server.people.sends({ from: ada, channel: general, text: `${mention(server.bot)} hi` });
@@ -60,7 +60,7 @@ describe('discord.js', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('hears edits, deletions and reactions', async () => {
+  it('sends discord.js edits, deletions and reactions', async () => {
     const first = server.people.sends({ from: ada, channel: general, text: 'one' });
     server.people.edits(first, 'two');
     server.people.reacts(first, ada, '👍');
@@ -69,7 +69,7 @@ describe('discord.js', () => {
     await heard('says one', 'edits two', 'reacts 👍', 'unreacts 👍', 'deletes');
   });
 
-  it('hears who comes and goes, and that it was removed itself', async () => {
+  it('tells discord.js who joins and leaves, and that the bot was removed', async () => {
     const bob = server.world.addUser('bob');
     server.places.joins(team, bob);
     server.places.leaves(team, bob);
@@ -78,7 +78,7 @@ describe('discord.js', () => {
     await expect(bot.send(general.id, 'x')).rejects.toThrow(/Missing Access/);
   });
 
-  it('sends, replies, edits, reacts, types and deletes; all of it stands in the channel', async () => {
+  it('lets discord.js send, reply, edit, react, type and delete', async () => {
     const asked = server.people.sends({ from: ada, channel: general, text: 'hello?' });
     const first = await bot.send(general.id, 'working', 'nonce-1');
     expect(await bot.send(general.id, 'working', 'nonce-1')).toBe(first);
@@ -106,7 +106,7 @@ describe('discord.js', () => {
     expect(server.refusals).toEqual([]);
   });
 
-  it('opens a direct conversation, unless the person refuses messages', async () => {
+  it('lets discord.js open a direct conversation, unless the person refuses messages', async () => {
     await bot.send(await bot.openDm(ada.id), 'hi Ada');
     const dm = server.world.dmWith(ada);
     expect(server.texts(dm.id)).toEqual(['parley: hi Ada']);
@@ -118,7 +118,7 @@ describe('discord.js', () => {
   it.each([
     ['a cut', () => server.gateway.cut()],
     ['a request to reconnect', () => server.gateway.askToReconnect()],
-  ])('resumes after %s and hears what it missed, once and in order', async (_, interrupt) => {
+  ])('lets discord.js resume after %s and sends what it missed, once and in order', async (_, interrupt) => {
     server.people.sends({ from: ada, text: 'before' });
     await heard('says before');
     interrupt();
@@ -131,7 +131,7 @@ describe('discord.js', () => {
     expect(server.gateway.urls.at(-1)).toMatch(/^\/resume/);
   });
 
-  it('loses what happens while its session is over, and reads it back', async () => {
+  it('sends discord.js nothing of what happened between two sessions, but lists it', async () => {
     const before = server.people.sends({ from: ada, channel: general, text: 'before' });
     await heard('says before');
     server.gateway.cut({ isResumable: false });
@@ -144,7 +144,7 @@ describe('discord.js', () => {
     expect(await bot.listAfter(general.id, before.id)).toEqual(['after', 'gap 2', 'gap 1']);
   });
 
-  it('comes back after an outage and hears what was said meanwhile', async () => {
+  it('sends discord.js what was said during an outage', async () => {
     await server.goAway();
     server.people.sends({ from: ada, text: 'anybody?' });
     await server.comeBack();
@@ -152,7 +152,7 @@ describe('discord.js', () => {
     await vi.waitFor(() => expect(bot.heard).toContain('says anybody?'), { timeout: patienceMs });
   });
 
-  it('answers a command later and a button at once', async () => {
+  it('lets discord.js answer a command later and a button at once', async () => {
     await bot.setCommands(['status']);
     const used = server.people.uses({ from: ada, name: 'status', channel: general });
     await server.waitFor(() => server.answersTo(used).length === 2);
@@ -173,13 +173,13 @@ describe('discord.js', () => {
 });
 
 describe('discord.js at its start', () => {
-  it('is refused with a wrong token', async () => {
+  it('refuses discord.js with a wrong token', async () => {
     server.revokeToken();
     await expect(startBot(server)).rejects.toThrow();
     expect(server.gateway.counts.identifies).toBe(0);
   });
 
-  it('is refused intents that the application was not granted', async () => {
+  it('refuses discord.js intents that the application was not granted', async () => {
     await server.close();
     server = await startDiscordServer({ privileged: { messageContent: false } });
     await expect(startBot(server)).rejects.toThrow(/intents/i);

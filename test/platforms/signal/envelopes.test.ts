@@ -27,7 +27,7 @@ const arrived = () => server.notifications.map(({ envelope }) => envelope ?? {})
 const last = () => arrived().at(-1) ?? {};
 const inTeam = { groupId: '', groupName: 'Team', revision: 0, type: 'DELIVER' };
 
-it('a direct message of somebody who hides the number', () => {
+it('makes an envelope of a direct message from somebody who hides the number', () => {
   const { timestamp } = server.people.writes({ from: ada, text: 'hi' });
   expect(server.notifications).toEqual([
     {
@@ -53,7 +53,7 @@ it('a direct message of somebody who hides the number', () => {
   ]);
 });
 
-it('a message in a group with mentions, a quote, styles and a file', () => {
+it('makes an envelope of a group message with mentions, a quote, styles and a file', () => {
   const file = server.world.addAttachment({
     bytes: Buffer.from('x'),
     fileName: 'a.png',
@@ -89,7 +89,7 @@ it('a message in a group with mentions, a quote, styles and a file', () => {
   expect(server.lines(team)).toEqual(['Bob: look [a.png]', 'Ada: @Parley and @Bob: <b>see</b>']);
 });
 
-it('edits, reactions and deletes name the message they change', () => {
+it('names the changed message in edits, reactions and deletes', () => {
   const message = server.people.writes({ from: ada, to: team, text: 'one' });
   const { timestamp } = message;
   const edited = server.people.edits(message, 'two');
@@ -116,7 +116,7 @@ it('edits, reactions and deletes name the message they change', () => {
   expect(server.lines(team)).toEqual([]);
 });
 
-it('what the owner does elsewhere, to others, to groups and to oneself, is a sync message', () => {
+it('makes a sync message of what the owner does elsewhere', () => {
   const toAda = server.people.writes({ from: own, to: ada, text: 'hi Ada' });
   server.people.writes({ from: own, to: team, text: 'hi all' });
   server.people.writes({ from: own, text: 'note' });
@@ -142,7 +142,7 @@ it('what the owner does elsewhere, to others, to groups and to oneself, is a syn
   expect(server.lines(own)).toEqual(['Parley: note']);
 });
 
-it('changes of a group have no words; those who leave are told as well', () => {
+it('reports changes of a group without text, also to those who leave', () => {
   server.people.changesGroup(ada, team, (group) => {
     group.name = 'Crew';
     group.members.pop();
@@ -155,7 +155,7 @@ it('changes of a group have no words; those who leave are told as well', () => {
   expect(server.notifications).toHaveLength(1);
 });
 
-it('timers, typing, receipts and what cannot be read', async () => {
+it('makes envelopes of timers, typing, receipts and unreadable messages', async () => {
   server.people.setsTimer(ada, 3600);
   expect(last().dataMessage).toMatchObject({
     message: null,
@@ -180,7 +180,7 @@ it('timers, typing, receipts and what cannot be read', async () => {
   expect(last().receiptMessage).toMatchObject({ isDelivery: false, isRead: true });
 });
 
-it('what one account sends arrives at the other accounts of the server', async () => {
+it("delivers one account's messages to the server's other accounts", async () => {
   const other = server.world.addAccount({ number: '+15550000002', name: 'Other' });
   team.members.push(other);
   server.people.writes({ from: ada, to: team, text: 'hi' });
@@ -192,7 +192,7 @@ it('what one account sends arrives at the other accounts of the server', async (
   });
 });
 
-it('the check sees fields that are missing, foreign or of the wrong type', () => {
+it('notices fields that are missing, unknown or of the wrong type', () => {
   const envelope = { timestamp: '1', serverReceivedTimestamp: 1, dataMessage: { timestamp: 1, text: 'x' } };
   expect(misfits({ envelope, account: '+1' }, 'data.Message', true)).toEqual([
     'data.Message.envelope.serverDeliveredTimestamp: missing',

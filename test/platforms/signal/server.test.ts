@@ -46,7 +46,7 @@ it('answers every call of the document that it copies, and no other', () => {
 });
 
 describe('what the server says of itself', () => {
-  it.each(['json-rpc', 'normal', 'native'] as const)('is its mode: %s', async (mode) => {
+  it.each(['json-rpc', 'normal', 'native'] as const)('describes itself in mode %s', async (mode) => {
     await begin({ mode });
     expect((await call('GET', '/v1/about')).json()).toEqual({
       versions: ['v1', 'v2'],
@@ -61,7 +61,7 @@ describe('what the server says of itself', () => {
 });
 
 describe('sends', () => {
-  it('are answered with an array by the newer release, which names who was not reached', async () => {
+  it('answers sends with an array in the newer release, which names who was not reached', async () => {
     await begin({ release: 'head' });
     expect(JSON.parse((await send({ recipients: [team.id] })).text)).toEqual([
       { timestamp: expect.stringMatching(/^\d{13}$/) },
@@ -127,7 +127,7 @@ describe('sends', () => {
       () => ({ recipients: [ada.uuid], quote_timestamp: 1_700_000_000_000 }),
       'Failed to parse quote author',
     ],
-  ])('with %s are refused', async (_, body, error) => {
+  ])('refuses a send with %s', async (_, body, error) => {
     const answer = await send(body());
     expect(answer).toMatchObject({ status: 400, type: 'application/json; charset=utf-8' });
     expect(answer.json().error).toContain(error);
@@ -142,13 +142,13 @@ describe('sends', () => {
     ['recipients as text', { recipients: '+15552000002' }],
     ['mentions that are no list', { recipients: ['+15552000002'], mentions: {} }],
     ['a body that is no JSON', '{"number":'],
-  ])('with %s are refused as JSON that is called plain text', async (_, body) => {
+  ])('refuses a send with %s as JSON that is called plain text', async (_, body) => {
     const answer = await (typeof body === 'string' ? call('POST', '/v2/send', body) : send(body));
     expect(answer).toMatchObject({ status: 400, type: 'text/plain; charset=utf-8' });
     expect(answer.json()).toEqual({ error: "Couldn't process request - invalid request" });
   });
 
-  it('to groups one is not in, or may only read, are refused', async () => {
+  it("refuses sends to groups that the account isn't in or may only read", async () => {
     const closed = server.world.addGroup({ name: 'Closed', members: [ada] });
     const board = server.world.addGroup({
       name: 'Board',
@@ -161,14 +161,14 @@ describe('sends', () => {
     expect((await send({ recipients: [team.id] })).text).toContain('User is not a member in group');
   });
 
-  it("to a group's id as messages carry it are accepted and reach nobody", async () => {
+  it("accepts sends to a group's internal id, which reach nobody", async () => {
     expect(await send({ recipients: [team.internalId] })).toMatchObject({ status: 201 });
     expect(server.lines(team)).toEqual([]);
     expect(why()).toEqual([`${team.internalId} is nobody here (taken for a username)`]);
     expect(server.refusals[0]?.status).toBe(201);
   });
 
-  it('with markers that vanish, mentions beside the text and unknown quotes are noted', async () => {
+  it('notes sends with lost markers, mentions outside the text or unknown quotes', async () => {
     await send({ recipients: [ada.uuid], message: '2 * 3', text_mode: 'styled' });
     await send({ recipients: [ada.uuid], mentions: [{ start: 5, length: 1, author: bob.uuid }] });
     await send({ recipients: [ada.uuid], quote_timestamp: 5, quote_author: ada.uuid, quote_message: 'x' });
@@ -182,7 +182,7 @@ describe('sends', () => {
 });
 
 describe('what stands in a conversation', () => {
-  it('is edited under the timestamp of the original', async () => {
+  it('edits a message under the timestamp of the original', async () => {
     const first = await timestampOf(send({ recipients: [team.id] }));
     const edit = (edit_timestamp: number, message: string) =>
       timestampOf(send({ recipients: [team.id], message, edit_timestamp }));
@@ -194,7 +194,7 @@ describe('what stands in a conversation', () => {
     expect(why()).toEqual([`edit of ${second}, which is no message of ${server.number} there`]);
   });
 
-  it('is deleted by its author only', async () => {
+  it('lets only its author delete a message', async () => {
     const own = await timestampOf(send({ recipients: [team.id] }));
     const { timestamp: foreign } = server.people.writes({ from: ada, to: team, text: 'mine' });
     const remove = (timestamp: number) =>
@@ -208,7 +208,7 @@ describe('what stands in a conversation', () => {
     expect(why()).toEqual([`delete of ${foreign}, which is no message of ${server.number} there`]);
   });
 
-  it('has one reaction of everybody, and a reaction to nothing is noted', async () => {
+  it('keeps one reaction per person, and notes a reaction to nothing', async () => {
     const message = server.people.writes({ from: ada, text: 'hi' });
     const react = (method: string, fields: object) =>
       call(method, `/v1/reactions/${server.number}`, {
@@ -226,7 +226,7 @@ describe('what stands in a conversation', () => {
     expect(why()[1]).toContain('no such message there');
   });
 
-  it('is read by receipts, and typing is shown', async () => {
+  it('records read receipts and typing', async () => {
     const message = server.people.writes({ from: bob, to: team, text: 'hi' });
     const receipt = (receipt_type: string, timestamp: number | string = message.timestamp) =>
       call('POST', `/v1/receipts/${server.number}`, { recipient: bob.uuid, receipt_type, timestamp });

@@ -23,16 +23,16 @@ describe('text_mode styled', () => {
     ['\\**x\\**', ['**x**']],
     ['a\\b \\\\ c', ['a\\b \\\\ c']],
     ['\\\\*x', ['\\*x']],
-  ])('reads %s', (message, expected) => {
+  ])('reads the styles of %s', (message, expected) => {
     expect(read(message)).toEqual(expected);
   });
 
-  it('knows three asterisks on the newer release only', () => {
+  it('reads three asterisks as a style only in the newer release', () => {
     expect(read('***both***', 'head')).toEqual(['both', '0:4:BOLD', '0:4:ITALIC']);
     expect(read('***both***')).toEqual(['both']);
   });
 
-  it('says which markers were swallowed', () => {
+  it('reports markers that never close', () => {
     expect(readStyledText('2 * 3 ~ 4', '0.100').lost).toEqual(['*', '~']);
     expect(readStyledText('2 \\* 3', '0.100').lost).toEqual([]);
   });

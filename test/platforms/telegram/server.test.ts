@@ -39,7 +39,7 @@ const raw = async (method: string, body: object = {}, token = server.token) => {
 const says = (text: string) => server.userSends({ from: ada, text });
 
 describe('calls', () => {
-  it('with a wrong token, an unknown method or no body are refused', async () => {
+  it('refuses calls with a wrong token, an unknown method or no body', async () => {
     expect(await raw('getMe', {}, '1:wrong')).toMatchObject({
       status: 401,
       ok: false,
@@ -55,7 +55,7 @@ describe('calls', () => {
     });
   });
 
-  it('to chats that are unknown, blocked, left or upgraded are refused in their words', async () => {
+  it("refuses sends to chats that are unknown, blocked, left or upgraded, in Telegram's words", async () => {
     expect(await refusal(api.sendMessage(404, 'x'))).toBe('400 Bad Request: chat not found');
     server.people.blocks(ada);
     expect(await refusal(api.sendMessage(501, 'x'))).toBe('403 Forbidden: bot was blocked by the user');
@@ -70,7 +70,7 @@ describe('calls', () => {
     expect(error).toMatchObject({ error_code: 400, parameters: { migrate_to_chat_id: grown } });
   });
 
-  it('count the text after the white space at its ends is cut', async () => {
+  it('counts a text after trimming it', async () => {
     expect((await api.sendMessage(501, `  ${'x'.repeat(4096)}\n`)).text).toHaveLength(4096);
     expect(await refusal(api.sendMessage(501, 'x'.repeat(4097)))).toBe(
       '400 Bad Request: message is too long',
@@ -126,21 +126,21 @@ describe('calls', () => {
       [{ type: 'text_link', offset: 0, length: 4, url: 'localhost' }],
       /Wrong HTTP URL/,
     ],
-  ])('refuse entities %s', async (_, text, entities, wording) => {
+  ])('refuses entities %s', async (_, text, entities, wording) => {
     expect(await raw('sendMessage', { chat_id: 501, text, entities })).toMatchObject({
       status: 400,
       description: expect.stringMatching(wording),
     });
   });
 
-  it('answer what is gone as asked: refused, or without the quote', async () => {
+  it('refuses a quote that is gone, or sends without it if asked', async () => {
     const reply = (allow: boolean) =>
       api.sendMessage(501, 'x', { reply_parameters: { message_id: 99, allow_sending_without_reply: allow } });
     expect(await refusal(reply(false))).toBe('400 Bad Request: message to be replied not found');
     expect((await reply(true)).reply_to_message).toBeUndefined();
   });
 
-  it('take the General topic for typing and refuse it for sending', async () => {
+  it('accepts the General topic for typing and refuses it for sending', async () => {
     const { chat } = server.world.addSupergroup('Forum', { isForum: true });
     expect(await refusal(api.sendMessage(chat.id, 'x', { message_thread_id: 1 }))).toBe(
       '400 Bad Request: message thread not found',
@@ -151,7 +151,7 @@ describe('calls', () => {
     expect(await api.sendChatAction(chat.id, 'typing', { message_thread_id: 1 })).toBe(true);
   });
 
-  it('edit and delete as the platform allows', async () => {
+  it('edits and deletes only what Telegram allows', async () => {
     const { message_id: own } = await api.sendMessage(501, 'one');
     const foreign = says('mine').messageId;
     expect(await refusal(api.editMessageText(501, own, 'one'))).toContain('message is not modified');
@@ -171,7 +171,7 @@ describe('calls', () => {
     expect(await refusal(api.deleteMessage(501, old))).toBe("400 Bad Request: message can't be deleted");
   });
 
-  it('draft in private chats only, by a number other than 0, for 30 seconds', async () => {
+  it('accepts drafts in private chats only, with an id other than 0, for 30 seconds', async () => {
     const { chat } = server.world.addSupergroup('Team');
     expect(await raw('sendMessageDraft', { chat_id: 501, draft_id: 0, text: 'x' })).toMatchObject({
       status: 400,
@@ -186,7 +186,7 @@ describe('calls', () => {
     expect(() => server.people.stopsDraft(501)).toThrow('no draft');
   });
 
-  it('react with one emoji of the list', async () => {
+  it("accepts only reactions from Telegram's list", async () => {
     const { messageId } = says('hi');
     expect(
       await raw('setMessageReaction', {
@@ -205,7 +205,7 @@ describe('updates', () => {
     return updates.map((update) => update.message?.text);
   };
 
-  it('of kinds not asked for do not come; the list of kinds stays from call to call', async () => {
+  it('sends only the kinds of updates asked for, from call to call', async () => {
     await api.getUpdates({ allowed_updates: ['callback_query'] });
     says('unasked');
     expect(await texts()).toEqual([]);
