@@ -8,7 +8,6 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { AlertReporter } from './channel-host/alert-reporter.ts';
 import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
-import { createTimelines } from './channel-host/timeline.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
 import { secretsOf } from './config/secrets-of.ts';
@@ -28,6 +27,7 @@ import { createPluginHost, logUnknownTools, type PluginReport } from './plugin-h
 import { createClosers } from './processes/closers.ts';
 import { createEffectDispatcher } from './queue/effect-dispatcher.ts';
 import { createFailureStreaks } from './queue/failure-streaks.ts';
+import { createFeed } from './queue/feed.ts';
 import { alonePatienceMs, type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createRoomWaker, type RoomWaker } from './queue/room-waker.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
@@ -54,7 +54,6 @@ import { createFraming, imagesIn } from './runs/framing.ts';
 import { createRunBudgets } from './runs/run-budgets.ts';
 import { createSettleCall } from './runs/settle-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
-import { createAgentStreams } from './service/agent-streams.ts';
 import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
 import { permittedTools } from './subagents/tool-policy.ts';
@@ -109,8 +108,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       texts: textsFor(config.language, config.texts),
       motion: createEffectDispatcher(probe),
       failures: createFailureStreaks({ ...infrastructure, log, redact }),
-      timelines: createTimelines({ ...infrastructure, log, live, redact }),
-      streams: createAgentStreams({ clock, live }),
+      feed: createFeed({ clock, log, live }),
       meters: createMetrics({
         store: infrastructure.store,
         clock,
@@ -197,10 +195,7 @@ type EffectTargets = {
 };
 
 /** Connects a commit's effects to the stages here, or notifies the other processes about them. */
-function wireEffects(
-  { motion, live, timelines, log, meters, streams }: StageDeps,
-  targets: EffectTargets,
-): void {
+function wireEffects({ motion, live, feed, log, meters }: StageDeps, targets: EffectTargets): void {
   const { active, wakes, deliverer, fetcher, host, workers, sweeper } = targets;
   motion.connect({
     cancel: (runId, reason) => {
@@ -216,15 +211,14 @@ function wireEffects(
     fetch: fetcher.fetch,
     changed: (laneKey) => {
       active.arrived(laneKey);
-      timelines.publish(laneKey, { kind: 'changed' });
-      streams.publish(laneKey, () => [{ stream: 'queue', change: 'changed' }]);
+      feed.publish(laneKey, { kind: 'changed' });
     },
     overflowed: (overflow) => {
-      streams.publish(overflow.laneKey, () => [{ stream: 'queue', change: 'overflowed' }]);
+      feed.publish(overflow.laneKey, { kind: 'overflowed' });
       log.info(overflow, 'queue.overflowed');
       meters.overflowed(overflow.drop);
     },
-    gaveUp: streams.gaveUp,
+    gaveUp: feed.gaveUp,
     reserve: (laneClass, most) => workers?.reserve(laneClass, most),
   });
   live.listen((event) => {
@@ -237,11 +231,9 @@ function wireEffects(
         return void deliverer.deliver(event.conversationKey);
       case 'timeline':
         if (event.event.kind === 'changed') active.arrived(event.laneKey);
-        return timelines.hear(event.laneKey, event.event);
-      case 'stream':
-        return streams.hear(event.laneKey, event.event);
+        return feed.hear(event.laneKey, event.event);
       case 'follow':
-        return streams.follow(event.laneKey);
+        return feed.follow(event.laneKey);
       case 'draft':
         return host.showDraft(event);
       default:
@@ -294,7 +286,7 @@ function wireOutbox(
   stage: StageDeps,
   host: ChannelHost,
 ): { readonly deliverer: Deliverer; readonly post: ToolSender } {
-  const { config, closers, meters, timelines, streams } = stage;
+  const { config, closers, meters, feed } = stage;
   const deliver = (conversationKey: string) =>
     stage.motion.dispatch({ ...noEffects(), deliveries: [conversationKey] });
   const post = createToolSender({ ...stage, deliver });
@@ -307,8 +299,8 @@ function wireOutbox(
       post.settled();
       meters.delivered({ channel: part.route.channel, result, ageMs });
       if (laneKey === undefined) return;
-      timelines.publish(laneKey, { kind: 'changed' });
-      streams.publish(laneKey, () => [{ stream: 'delivery', part: part.key, result }]);
+      feed.publish(laneKey, { kind: 'changed' });
+      feed.publish(laneKey, { kind: 'delivery', part: part.key, result });
     },
   });
   closers.add('outbox', deliverer.stop);
@@ -332,7 +324,7 @@ async function wireRuns(
   stage: StageDeps,
   { gate, host, post, active, wakes, rooms, outbox }: RunParts,
 ): Promise<Runs> {
-  const { config, log, closers, redis, motion, timelines, streams, clock } = stage;
+  const { config, log, closers, redis, motion, clock } = stage;
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
@@ -359,8 +351,6 @@ async function wireRuns(
     channelFor: host.find,
     start: motion.dispatch,
     freedRoom: rooms.look,
-    publish: timelines.publish,
-    stream: streams.publish,
   };
   const driver = createLaneDriver({
     ...stage,

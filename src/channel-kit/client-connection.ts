@@ -2,9 +2,10 @@ import type { Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
+import type { ClientEvent } from '#contracts/feed.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
+import type { TimelineReader } from '#contracts/timeline.ts';
 import {
   type ConversationAction,
   type ConversationInput,
@@ -91,7 +92,7 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
       if (hasCode(error, 'stale_epoch')) deps.onStale();
     }
   };
-  const onEvent = (event: TimelineEvent) => input({ kind: 'event', event });
+  const onEvent = (event: ClientEvent) => input({ kind: 'event', event });
   const { look, watch } = createWatch(deps, { onEvent, push }, ended.signal);
   const take = async (at: ReplyRoute, frame: EffectFrame) => {
     push(await accept(deps, at, frame));
@@ -134,7 +135,7 @@ function createHolds(link: ClientLink) {
   return { hold, holdInOrder: (work: () => Promise<void>) => hold(inTurn(work)) };
 }
 
-type Watcher = { onEvent(event: TimelineEvent): void; push(frame: ServerFrame): void };
+type Watcher = { onEvent(event: ClientEvent): void; push(frame: ServerFrame): void };
 
 /** Watches one session at a time; `look` reads it even without an event. */
 function createWatch(

@@ -4,7 +4,8 @@
  * that a client misses nothing. Events may be lost, so each one only triggers another read.
  */
 
-import type { TimelineActivity, TimelineEvent, TimelineItem } from '#contracts/timeline.ts';
+import { type ClientEvent, changesLane } from '#contracts/feed.ts';
+import type { TimelineActivity, TimelineItem } from '#contracts/timeline.ts';
 import {
   type ClientFrame,
   clientFrameSchema,
@@ -27,11 +28,13 @@ export type ConversationState = {
   readonly reading: 'no' | 'yes' | 'again';
   /** How often the client has said hello. */
   readonly hellos: number;
+  /** Kinds of events that the client has asked for. */
+  readonly events: readonly string[];
 };
 
 export type ConversationInput =
   | { readonly kind: 'frame'; readonly text: string }
-  | { readonly kind: 'event'; readonly event: TimelineEvent }
+  | { readonly kind: 'event'; readonly event: ClientEvent }
   | {
       readonly kind: 'items';
       /** The session that was read. */
@@ -64,6 +67,7 @@ export const newConversation: ConversationState = {
   open: [],
   reading: 'no',
   hellos: 0,
+  events: [],
 };
 
 export function stepConversation(state: ConversationState, input: ConversationInput): ConversationStep {
@@ -91,23 +95,28 @@ function onFrame(state: ConversationState, text: string): ConversationStep {
 
 function onHello(
   state: ConversationState,
-  { conversation, after = 0, of = state.of }: HelloFrame,
+  { conversation, after = 0, of = state.of, events = [] }: HelloFrame,
 ): ConversationStep {
   if (state.conversation !== undefined && state.conversation !== conversation) {
     return problem(state, 'invalid_frame', 'Another conversation needs its own connection.');
   }
   const watch: readonly ConversationAction[] =
     state.conversation === undefined ? [{ kind: 'watch', conversation }] : [];
-  const read = requestRead({ ...state, conversation, of, position: after, hellos: state.hellos + 1 });
+  const hellos = state.hellos + 1;
+  const read = requestRead({ ...state, conversation, of, events, hellos, position: after });
   return { state: read.state, actions: [...watch, ...read.actions] };
 }
 
-function onEvent(state: ConversationState, event: TimelineEvent): ConversationStep {
-  const forward: ConversationAction = { kind: 'reply', frame: { type: 'event', event } };
-  if (event.kind === 'preview' || event.kind === 'tool') return { state, actions: [forward] };
-  const read = requestRead(state);
-  return event.kind === 'changed' ? read : { state: read.state, actions: [forward, ...read.actions] };
+function onEvent(state: ConversationState, event: ClientEvent): ConversationStep {
+  const isKnown = clientEvents.includes(event.kind) || state.events.includes(event.kind);
+  const forward: readonly ConversationAction[] =
+    isKnown && event.kind !== 'changed' ? [{ kind: 'reply', frame: { type: 'event', event } }] : [];
+  const read = changesLane(event) ? requestRead(state) : { state, actions: [] };
+  return { state: read.state, actions: [...forward, ...read.actions] };
 }
+
+/** Kinds of events that every client knows. */
+const clientEvents: readonly string[] = ['changed', 'run', 'parked', 'tool'];
 
 function onItems(
   state: ConversationState,

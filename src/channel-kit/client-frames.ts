@@ -5,8 +5,9 @@
  */
 import { z } from 'zod';
 import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
+import { clientEventSchema } from '#contracts/feed.ts';
 import { spansSchema } from '#contracts/span.ts';
-import { timelineActivitySchema, timelineEventSchema, timelineItemSchema } from '#contracts/timeline.ts';
+import { timelineActivitySchema, timelineItemSchema } from '#contracts/timeline.ts';
 import { cleanText } from './clean-text.ts';
 import { noId } from './no-id.ts';
 
@@ -39,6 +40,8 @@ export const clientFrameSchema = z.discriminatedUnion('type', [
     conversation: z.preprocess(noId, conversation.default('main')),
     after: z.int().nonnegative().optional(),
     of: z.string().max(2_048).optional(),
+    /** Kinds of events that the client knows besides those of version 0.2.0, which rejects any other. */
+    events: z.array(z.string().max(64)).max(32).exactOptional(),
   }),
   /** `attachments` name files uploaded before; only channels that accept files read them. */
   z.object({ type: z.literal('send'), id, text, attachments: z.array(attachment).max(10).exactOptional() }),
@@ -76,7 +79,7 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
     of: z.string().exactOptional(),
     items: z.array(timelineItemSchema).readonly(),
   }),
-  z.object({ type: z.literal('event'), event: timelineEventSchema }),
+  z.object({ type: z.literal('event'), event: clientEventSchema }),
   /**
    * Follows the last page of items and replaces all that the client knows about current activity. `hellos`: this many
    * hellos of the connection are now answered, with everything stored before them.

@@ -186,8 +186,6 @@ function onEvent(
   event: Extract<ServerFrame, { type: 'event' }>['event'],
 ): ChatStep {
   switch (event.kind) {
-    case 'preview':
-      return { transcript, lines: transcript.hasDraft ? [] : [{ kind: 'preview', text: event.text }] };
     case 'tool':
       return { transcript, lines: event.state === 'started' ? [{ kind: 'tool', text: event.name }] : [] };
     case 'run':
@@ -198,10 +196,8 @@ function onEvent(
       };
     case 'parked':
       return onWaiting(transcript, event.reason);
-    case 'changed':
-      return { transcript, lines: [] };
     default:
-      return event satisfies never;
+      return { transcript, lines: [] };
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { childViewSchema } from './child.ts';
+import { type ClientEvent, toolStateSchema } from './feed.ts';
 import { queueModes } from './queue-settings.ts';
 import type { ReplyRoute } from './route.ts';
 import { spansSchema } from './span.ts';
@@ -25,7 +26,7 @@ export interface TimelineReader {
    * Calls back for each change until the signal aborts, and once at the beginning when a run is parked
    * there. May miss changes: `read` is the truth.
    */
-  watch(route: ReplyRoute, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
+  watch(route: ReplyRoute, onEvent: (event: ClientEvent) => void, signal: AbortSignal): void;
 }
 
 /** Schema of the current activity of a session. */
@@ -49,11 +50,7 @@ export const timelineActivitySchema = z.object({
 /** The current activity of a session. */
 export type TimelineActivity = Readonly<z.output<typeof timelineActivitySchema>>;
 
-const toolState = z.enum(['started', 'done', 'failed', 'skipped']);
-/** `skipped`: it never started, because a new message changed the course of its run. */
-export type ToolState = z.output<typeof toolState>;
-
-const timelineStep = z.object({ name: z.string(), state: toolState.exclude(['started']) });
+const timelineStep = z.object({ name: z.string(), state: toolStateSchema.exclude(['started']) });
 /** A tool call that has ended. */
 export type TimelineStep = Readonly<z.output<typeof timelineStep>>;
 
@@ -94,18 +91,3 @@ export const timelineItemSchema = z.object({
 
 /** One message of a session. */
 export type TimelineItem = Readonly<z.output<typeof timelineItemSchema>>;
-
-/** Schema of a timeline event, also between processes. */
-export const timelineEventSchema = z.discriminatedUnion('kind', [
-  /** Something was stored: read again from your position. */
-  z.object({ kind: z.literal('changed') }),
-  /** The answer so far, replacing what was shown. Never contains a prefix of a silent token. */
-  z.object({ kind: z.literal('preview'), runId: z.string(), text: z.string() }),
-  z.object({ kind: z.literal('tool'), runId: z.string(), name: z.string(), state: toolState }),
-  z.object({ kind: z.literal('run'), runId: z.string(), state: z.enum(['started', 'steered', 'ended']) }),
-  /** The run waits for something outside, such as an approval; it continues with `started`. */
-  z.object({ kind: z.literal('parked'), runId: z.string(), reason: z.string() }),
-]);
-
-/** A change in a session that its open clients see immediately. */
-export type TimelineEvent = Readonly<z.output<typeof timelineEventSchema>>;

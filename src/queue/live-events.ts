@@ -5,12 +5,11 @@
 
 import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
-import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
+import { type FeedEvent, feedEventSchema } from '#contracts/feed.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { spansSchema } from '#contracts/span.ts';
-import { type TimelineEvent, timelineEventSchema } from '#contracts/timeline.ts';
 import type { RedisConnections, RedisKeys } from '../redis/connection.ts';
 
 /** A hint from one process to the others; losing one only costs time. */
@@ -21,15 +20,10 @@ export type LiveEvent =
   | { readonly kind: 'freed' }
   /** Something waits to be sent in a conversation that the publishing process doesn't serve. */
   | { readonly kind: 'deliver'; readonly conversationKey: string }
-  | { readonly kind: 'timeline'; readonly laneKey: string; readonly event: TimelineEvent }
-  /** The publishing process follows a lane for a while and wants its events. */
+  /** An event of a session's feed. */
+  | { readonly kind: 'timeline'; readonly laneKey: string; readonly event: FeedEvent }
+  /** The publishing process follows a lane for a while and wants all of its events. */
   | { readonly kind: 'follow'; readonly laneKey: string }
-  | {
-      readonly kind: 'stream';
-      readonly laneKey: string;
-      readonly number: number;
-      readonly event: AgentStreamEvent;
-    }
   /** An answer in progress, for a channel on which only the account's holder can show it. */
   | {
       readonly kind: 'draft';
@@ -66,15 +60,8 @@ const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('cancel'), runId: id }),
   z.object({ kind: z.literal('freed') }),
   z.object({ kind: z.literal('deliver'), conversationKey: id }),
-  z.object({ kind: z.literal('timeline'), laneKey: id, event: timelineEventSchema }),
+  z.object({ kind: z.literal('timeline'), laneKey: id, event: feedEventSchema }),
   z.object({ kind: z.literal('follow'), laneKey: id }),
-  // Written by another Parley process for followers here; nothing is decided by it.
-  z.object({
-    kind: z.literal('stream'),
-    laneKey: id,
-    number: z.number(),
-    event: z.looseObject({ stream: z.string() }),
-  }),
   z.object({
     kind: z.literal('draft'),
     route,
@@ -82,7 +69,7 @@ const liveEvent = z.discriminatedUnion('kind', [
     text: z.object({ text: z.string(), spans: spansSchema }),
   }),
 ]);
-const letter = z.object({ from: id, events: z.array(liveEvent) });
+const letter = z.object({ from: id, events: z.array(z.unknown()) });
 
 export type LiveEventsDeps = {
   readonly redis: RedisConnections;
@@ -116,20 +103,24 @@ export function createLiveEvents({ redis, keys, holder, log }: LiveEventsDeps): 
         const heard = readLetter(message);
         if (heard === undefined) return log.warn({}, 'live.malformed');
         if (heard.from === holder) return;
-        for (const event of heard.events) onEvent(event);
+        for (const event of heard.events.flatMap(readEvent)) onEvent(event);
       });
     },
     close: async () => hangUp?.(),
   };
 }
 
-function readLetter(
-  message: string,
-): { readonly from: string; readonly events: readonly LiveEvent[] } | undefined {
+function readLetter(message: string): z.output<typeof letter> | undefined {
   try {
-    // The ids had their brands in the process that wrote them.
-    return letter.parse(parseJson(message)) as unknown as ReturnType<typeof readLetter>;
+    return letter.parse(parseJson(message));
   } catch {
     return undefined;
   }
+}
+
+/** Reads each event by itself, so that one of a later version costs nothing but itself. */
+function readEvent(event: unknown): readonly LiveEvent[] {
+  const read = liveEvent.safeParse(event);
+  // The ids had their brands in the process that wrote them.
+  return read.success ? [read.data as unknown as LiveEvent] : [];
 }

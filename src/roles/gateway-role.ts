@@ -10,7 +10,7 @@ import type { Log } from '#contracts/log.ts';
 import { type AlertReporter, createAlertReporter } from '../channel-host/alert-reporter.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
-import type { Timelines } from '../channel-host/timeline.ts';
+import { createTimeline } from '../channel-host/timeline.ts';
 import { renderRecord } from '../cli/render-record.ts';
 import { renderTrace } from '../cli/render-trace.ts';
 import { nativeCommands } from '../commands/list.ts';
@@ -23,6 +23,7 @@ import { type FreeSpace, watchFreeSpace } from '../inbound/media.ts';
 import { stripText } from '../logging/redaction.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
 import type { Closers } from '../processes/closers.ts';
+import type { Feed } from '../queue/feed.ts';
 import { createWaitingNotices, type WaitingNotices } from '../queue/notify-waiting.ts';
 import { accessToken } from '../server/access-token.ts';
 import { changeQueuedItem, type ItemOrder } from '../server/change-queued-item.ts';
@@ -136,7 +137,7 @@ export async function openServer(
       gate,
       people: localPeople(stage),
       start: stage.motion.dispatch,
-      onChange: (laneKey) => stage.timelines.publish(laneKey, { kind: 'changed' }),
+      onChange: (laneKey) => stage.feed.publish(laneKey, { kind: 'changed' }),
     }),
     lanes: ownerLanes({ ...stage, leaseMs: config.lanes.leaseMs }),
     commands: nativeCommands(stage.texts),
@@ -192,7 +193,7 @@ type ChannelParts = {
 
 /** Connects every configured account. Resolves when the first attempt of each has ended. */
 export async function openChannels(stage: StageDeps, { host, gate, server }: ChannelParts): Promise<void> {
-  const { config, timelines } = stage;
+  const { config } = stage;
   const open = async ({ entry, line, accountName, state }: ConfiguredAccount): Promise<void> => {
     const { id, load, localPeer } = entry;
     if (state.kind === 'off') return host.setOff(line, state.reason);
@@ -206,7 +207,7 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
       localPeer === undefined
         ? {}
         : {
-            timeline: timelines.readerFor((route) =>
+            timeline: createTimeline(stage, (route) =>
               localLaneKey(gate, { route, peer: localPeer, accountName }),
             ),
           };
@@ -235,7 +236,7 @@ async function makeFolder(path: string): Promise<void> {
 
 /** Lets programs reach agents like the page does, with the authority of the access token's holder, the owner. */
 function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
-  const { config, channels, motion, timelines } = stage;
+  const { config, channels, motion } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {
     const agent = findAgent(config.agents, asked, gate.defaultAgent);
     const local = channels.find(({ localPeer }) => localPeer !== undefined);
@@ -254,16 +255,8 @@ function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
       newSessionId: newRowId(),
     };
   };
-  const watch = (laneKey: string, onChange: () => void, signal: AbortSignal) =>
-    timelines.watchLane(
-      laneKey,
-      ({ kind }) => {
-        if (kind === 'run' || kind === 'changed') onChange();
-      },
-      signal,
-    );
   const { dispatch: start, reserve } = motion;
-  return createAgentService({ ...stage, ownerLane, watch, start, reserve });
+  return createAgentService({ ...stage, ownerLane, start, reserve });
 }
 
 type OwnerLanesDeps = {
@@ -271,7 +264,7 @@ type OwnerLanesDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly closers: Closers;
-  readonly timelines: Pick<Timelines, 'publish' | 'watchAll'>;
+  readonly feed: Pick<Feed, 'publish' | 'watchAll'>;
   /** Duration of leases on lanes, ms. */
   readonly leaseMs: number;
 };
@@ -281,7 +274,7 @@ const listed = 25;
 
 /** Provides the lanes for the page. A caller waiting for a change causes no reads until there is one. */
 export function ownerLanes(deps: OwnerLanesDeps): OwnerLanes {
-  const { store, timelines, leaseMs } = deps;
+  const { store, feed, leaseMs } = deps;
   const versions = countChanges(deps);
   return {
     list: async ({ after, since, waitMs }, signal) => {
@@ -293,7 +286,7 @@ export function ownerLanes(deps: OwnerLanesDeps): OwnerLanes {
     setMode: async (laneKey, mode) => {
       if (!(await store.write(setLaneMode, { laneKey, mode }))) return false;
       deps.log.info({ laneKey, mode }, 'lane.mode-changed');
-      timelines.publish(laneKey, { kind: 'changed' });
+      feed.publish(laneKey, { kind: 'changed' });
       return true;
     },
   };
@@ -303,7 +296,7 @@ export function ownerLanes(deps: OwnerLanesDeps): OwnerLanes {
  * Counts the lane changes that this process hears of. Starts at the current time, so no earlier process used the
  * number.
  */
-function countChanges({ clock, timelines, closers }: OwnerLanesDeps) {
+function countChanges({ clock, feed, closers }: OwnerLanesDeps) {
   let version = clock.now();
   const waiting = new Set<() => void>();
   const stopping = new AbortController();
@@ -312,7 +305,7 @@ function countChanges({ clock, timelines, closers }: OwnerLanesDeps) {
     version += 1;
     for (const wake of waiting) wake();
   };
-  timelines.watchAll(onChange, stopping.signal);
+  feed.watchAll(onChange, stopping.signal);
   return {
     current: () => version,
     waitAfter: async (known: number, waitMs: number, signal: AbortSignal): Promise<void> => {

@@ -1,6 +1,5 @@
 /** Replaces the older part of a session's history with a summary written by a model. */
 import { cleanText, isBlank } from '#channel-kit/clean-text.ts';
-import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
@@ -35,7 +34,6 @@ export type CompactorDeps = {
   readonly model: LlmProvider;
   readonly calls: RunCalls;
   readonly limits: ContextLimits;
-  stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
 export type CompactionOrder = {
@@ -46,6 +44,8 @@ export type CompactionOrder = {
   /** Called with the size of the context before a model is asked. */
   begin?(oldTokens: number): void;
   readonly onWait?: OnWait;
+  /** Called with the share of the history that the model has read, 0 to 1. */
+  progress(read: number): void;
   /** Returns the end of a run that does nothing else; its notice may name the sizes. */
   end?(sizes: Sizes): SummaryInput['end'];
 };
@@ -72,12 +72,12 @@ export async function compactSession(
   const plan = planCompaction(context.messages, context.summary, deps.limits);
   if (plan === undefined) return { kind: 'too-short' };
   order.begin?.(plan.oldTokens);
-  using progress = publishProgress(deps, order.run);
+  order.progress(0);
   // The forked part has positions of another session, so it is always summarised in full.
   const index = Math.max(plan.index, context.forked);
   const kept = context.messages.slice(index);
-  const { hint, onWait } = order;
-  const writing = { ...plan, index, context, hint, onWait, progress: progress.tell };
+  const { hint, onWait, progress } = order;
+  const writing = { ...plan, index, context, hint, onWait, progress };
   const written = await writeSummary(deps, writing, signal);
   const newTokens = written.tokens + estimateTokens(kept);
   const sizes = { oldTokens: plan.oldTokens, newTokens };
@@ -93,22 +93,6 @@ export async function compactSession(
   probe.reach('summary-committed');
   log.info({ runId, laneKey, ...sizes, kind: stored.kind }, 'context.compacted');
   return { kind: 'compacted', stored, ...sizes };
-}
-
-/** Reports the summary's progress to the session's followers, and finally that it is over, however it ended. */
-function publishProgress({ stream }: CompactorDeps, { runId, laneKey, sessionId }: ClaimedRun) {
-  let share = 0;
-  const tell = (isOver = false) =>
-    stream(laneKey, () => [{ stream: 'summarize', runId, sessionId, progress: share, done: isOver }]);
-  tell();
-  return {
-    /** Reports the share of the history that the model has read, from 0 to 1. */
-    tell: (read: number) => {
-      share = read;
-      tell();
-    },
-    [Symbol.dispose]: () => tell(true),
-  };
 }
 
 type SummaryJob = {

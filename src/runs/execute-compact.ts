@@ -1,12 +1,10 @@
 /** A run that only summarises its session: `/compact`, or a caller's `summarize`. */
-import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { BudgetSpentError } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { ModelInfo, SystemBlock } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { routeOf } from '#contracts/route.ts';
-import type { TimelineEvent } from '#contracts/timeline.ts';
 import { faultText } from '../agent/fault-text.ts';
 import type { AgentLoopConfig, LoopLimits } from '../agent/loop-config.ts';
 import { openRunScope } from '../agent/run-scope.ts';
@@ -26,18 +24,19 @@ import type { ActiveRuns } from './active-runs.ts';
 import { createBusyNotice } from './busy-notice.ts';
 import { type CompactionOrder, type CompactorDeps, compactSession, type Sizes } from './compactor.ts';
 import { budgetNotice } from './plan-answer.ts';
+import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, timeLeft } from './run-history.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 
-export type CompactDeps = CompactorDeps & {
-  readonly clock: Clock;
-  readonly texts: ChatTexts;
-  readonly active: ActiveRuns;
-  /** How long a run may take, and how long it may still take to finish when the process stops, ms. */
-  readonly settings: { readonly limits: { readonly runTimeoutMs: number }; readonly handOverMs: number };
-  start(effects: Effects): void;
-  publish(laneKey: string, event: TimelineEvent): void;
-};
+export type CompactDeps = CompactorDeps &
+  RunFeedDeps & {
+    readonly clock: Clock;
+    readonly texts: ChatTexts;
+    readonly active: ActiveRuns;
+    /** How long a run may take, and how long it may still take to finish when the process stops, ms. */
+    readonly settings: { readonly limits: { readonly runTimeoutMs: number }; readonly handOverMs: number };
+    start(effects: Effects): void;
+  };
 
 type End = NonNullable<SummaryInput['end']>;
 
@@ -47,17 +46,17 @@ export async function executeCompact(
   run: ClaimedRun,
   options: { readonly signal: AbortSignal; mayKeepLane(): boolean },
 ): Promise<LaneExit | { readonly kind: 'handed-over' } | undefined> {
-  const { store, active, probe, publish } = deps;
+  const { store, active, probe } = deps;
   const { runId, laneKey, epoch } = run;
   const held = { laneKey, epoch, runId };
   const stopping = createStop(deps.settings, options.signal);
   const attempt = { ...held, stop: stopping.stop };
   active.add(attempt);
   if (run.cancelReason !== undefined) active.cancel(runId, run.cancelReason);
-  publish(laneKey, { kind: 'run', runId, state: 'started' });
-  if (!run.isResumed) deps.stream(laneKey, () => [{ stream: 'lifecycle', runId, phase: 'start' }]);
+  const feed = new RunFeed(deps, run);
+  feed.begin();
   try {
-    const end = await summarise(deps, run, { stopping, mayKeepLane: options.mayKeepLane });
+    const end = await summarise(deps, run, { stopping, feed, mayKeepLane: options.mayKeepLane });
     if (end === 'lost') return undefined;
     if (end === 'handover') {
       await store.write(handOver, { ...held, modelCalls: deps.calls.endAll() });
@@ -67,37 +66,32 @@ export async function executeCompact(
     const ended = 'effects' in end ? end : await store.write(endRun, { ...end, ...held, message: undefined });
     if (!('effects' in end)) deps.calls.stored(end.modelCalls ?? []);
     deps.start(ended.effects);
-    deps.stream(laneKey, () => [lifecycleEnd(end, runId)]);
+    feed.end(reasonOf(end));
     probe.reach('finished');
     return ended.next;
   } finally {
     stopping.close();
     active.remove(attempt);
-    publish(laneKey, { kind: 'run', runId, state: 'ended' });
-    publish(laneKey, { kind: 'changed' });
+    feed.close();
   }
 }
 
-function lifecycleEnd(end: EndedSummary | End, runId: string): AgentStreamEvent {
-  if ('effects' in end || end.outcome === 'answered') return { stream: 'lifecycle', runId, phase: 'end' };
-  const reason = end.outcome === 'cancelled' ? 'aborted' : end.endReason;
-  return { stream: 'lifecycle', runId, phase: 'error', reason };
+/** Returns why the end isn't a natural one; undefined if it is. */
+function reasonOf(end: EndedSummary | End): string | undefined {
+  if ('effects' in end || end.outcome === 'answered') return undefined;
+  return end.outcome === 'cancelled' ? 'aborted' : end.endReason;
 }
-
-type Compaction =
-  | { readonly phase: 'start'; readonly oldTokens: number; readonly threshold: number }
-  | { readonly phase: 'done' | 'failed' };
 
 type EndedSummary = Extract<SummaryStored, { readonly kind: 'ended' }>;
 
 async function summarise(
   deps: CompactDeps,
   run: ClaimedRun,
-  { stopping, mayKeepLane }: { readonly stopping: StopController; mayKeepLane(): boolean },
+  { stopping, feed, mayKeepLane }: { stopping: StopController; feed: RunFeed; mayKeepLane(): boolean },
 ): Promise<'handover' | 'lost' | EndedSummary | End> {
   const { store, texts, log, limits } = deps;
   const { runId, laneKey } = run;
-  const tell = (event: Compaction) => deps.stream(laneKey, () => [{ stream: 'compaction', runId, ...event }]);
+  const tell = (state: 'done' | 'failed') => feed.publish({ kind: 'compaction', runId, state });
   const endOf = (outcome: Outcome, reason: string, text?: string, detail?: string): End => ({
     endReason: outcome === 'answered' ? 'natural' : reason,
     ...{ detail, outcome, outcomeReason: reason, preview: undefined },
@@ -111,7 +105,11 @@ async function summarise(
     child,
     hint: await store.read(readCompactHint, { runId }),
     onWait: createBusyNotice(deps, run).onWait,
-    begin: (oldTokens) => tell({ phase: 'start', oldTokens, threshold: limits.threshold }),
+    begin: (oldTokens) => {
+      const { threshold } = limits;
+      feed.publish({ kind: 'compaction', runId, state: 'started', oldTokens, threshold });
+    },
+    progress: feed.progress,
     end: (sizes) => endOf('answered', 'command', fillText(texts.compacted, rounded(sizes))),
   };
   const limitMs = timeLeft(deps.settings.limits.runTimeoutMs, run, child);
@@ -119,12 +117,12 @@ async function summarise(
   try {
     const done = await compactSession(deps, order, scope.signal);
     if (done.kind === 'too-short') return endOf('answered', 'command', texts.compactTooShort);
-    tell({ phase: done.stored.kind === 'ended' ? 'done' : 'failed' });
+    tell(done.stored.kind === 'ended' ? 'done' : 'failed');
     if (done.stored.kind === 'ended') return done.stored;
     return endOf('cancelled', done.stored.kind === 'stopped' ? done.stored.reason : 'stop');
   } catch (error) {
     const reason = stopping.reason();
-    tell({ phase: 'failed' });
+    tell('failed');
     if (reason === 'handover' || reason === 'lost') return reason;
     if (reason !== undefined) return endOf('cancelled', reason);
     if (scope.abortReason() === 'timeout') return endOf('failed', 'timeout', texts.runTimeout);
@@ -183,15 +181,9 @@ export function titleSettings(
   };
 }
 
-type TitlePublisher = {
-  readonly store: Store;
-  publish(laneKey: string, event: TimelineEvent): void;
-  stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
-};
-
 /** Notifies the followers of the session that the run in this lane has named, if it has named one. */
 export async function publishTitle(
-  { store, publish, stream }: TitlePublisher,
+  { store, feed }: { readonly store: Store } & Pick<RunFeedDeps, 'feed'>,
   laneKey: string,
 ): Promise<void> {
   const sessionId = sessionNamedIn(laneKey);
@@ -199,6 +191,6 @@ export async function publishTitle(
   const [session] = await store.read(readSessions, { ids: [sessionId], limit: 1 });
   if (session?.title === undefined) return;
   const { key, title } = session;
-  publish(key, { kind: 'changed' });
-  stream(key, () => [{ stream: 'session', sessionId, change: 'title', title }]);
+  feed.publish(key, { kind: 'changed' });
+  feed.publish(key, { kind: 'title', sessionId, title });
 }

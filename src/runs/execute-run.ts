@@ -1,5 +1,4 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
-import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { type CallRate, isUncounted } from '#contracts/call-ledger.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
@@ -13,7 +12,6 @@ import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
-import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { createConverter, type LoadImage } from '../agent/convert.ts';
 import { fitContext, pruneResults } from '../agent/fit-context.ts';
@@ -51,13 +49,13 @@ import type { PreviewJournal } from './preview-surface.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunBudgets } from './run-budgets.ts';
 import { compactionOf, compactorOf } from './run-compaction.ts';
+import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, readRunContext, recordingSizes, shownMessages, timeLeft } from './run-history.ts';
 import { createStop, createStoreWatch, type StopController, type StoreWatch } from './stop-controller.ts';
-import { createStreamEvents } from './stream-events.ts';
 import { storedToolSend } from './tool-turns.ts';
 
 /** Dependencies of executing a run. */
-export type RunDeps = {
+export type RunDeps = RunFeedDeps & {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -87,9 +85,6 @@ export type RunDeps = {
   start(effects: Effects): void;
   /** Lets runs continue whose budgets have room, after a call has returned what it reserved. */
   freedRoom(): void;
-  publish(laneKey: string, event: TimelineEvent): void;
-  /** Sends events to the lane's followers; `make` is called only if there are any. */
-  stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
 /** If the channel is switched off meanwhile, the answer is shaped for the least capable one. */
@@ -129,18 +124,18 @@ export async function executeRun(
   const attempt = { ...held, stop: stopping.stop };
   active.add(attempt);
   if (run.cancelReason !== undefined) active.cancel(run.runId, run.cancelReason);
+  const feed = new RunFeed(deps, run);
   let live = createNoopView();
-  let left: RunExit | undefined;
   try {
-    publishStart(deps, run);
+    feed.begin();
     const route = routeOf(run.target);
     const channel = route && deps.channelFor(route);
     live = await openLiveView(deps, run, channel);
     const calls = callsOf(deps, run);
-    const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel });
-    const waitsFor = await runLoop(deps, run, { recorder, stopping, calls });
-    const waiting = { waitsFor, refusal: recorder.outOfBudget, calls, startedAt, live };
-    left = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
+    const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel, feed });
+    const waitsFor = await runLoop(deps, run, { recorder, stopping, calls, feed });
+    const waiting = { waitsFor, refusal: recorder.outOfBudget, calls, startedAt, live, feed };
+    let left: RunExit | undefined = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
       await recordShown(deps.clock, live);
       await store.write(handOver, { ...held, modelCalls: calls.endAll() });
@@ -158,9 +153,7 @@ export async function executeRun(
     stopping.close();
     active.remove(attempt);
     await live.end();
-    // Watchers of a parked run have already learned its reason.
-    if (left?.kind !== 'parked') deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'ended' });
-    deps.publish(run.laneKey, { kind: 'changed' });
+    feed.close();
   }
 }
 
@@ -176,27 +169,22 @@ async function recordShown(clock: Clock, live: LiveView): Promise<void> {
   await Promise.race([recorded, clock.wait(shownMs, isRecorded.signal)]);
 }
 
-function publishStart({ publish, stream }: RunDeps, run: ClaimedRun): void {
-  const { runId, laneKey, sessionId } = run;
-  publish(laneKey, { kind: 'run', runId, state: 'started' });
-  if (run.beginsSession) stream(laneKey, () => [{ stream: 'session', sessionId, change: 'created' }]);
-}
-
 type RecorderParts = {
   readonly options: RunOptions;
   readonly stopping: StopController;
   readonly calls: RunCalls;
   readonly live: LiveView;
   readonly channel: HostedChannel | undefined;
+  readonly feed: RunFeed;
 };
 
 function createRecorder(
   deps: RunDeps,
   run: ClaimedRun,
-  { options, stopping, calls, live, channel }: RecorderParts,
+  { options, stopping, calls, live, channel, feed }: RecorderParts,
 ): RunRecorder {
-  const { settings, active, publish } = deps;
-  const { runId, laneKey } = run;
+  const { settings, active } = deps;
+  const { runId } = run;
   return new RunRecorder(run, {
     ...deps,
     capabilities: channel?.definition.capabilities ?? leastCapabilities,
@@ -212,11 +200,8 @@ function createRecorder(
     mayWait: (refusal) => mayWaitForRoom(run, refusal, deps.budgets),
     isHandingOver: stopping.isHandingOver,
     onCancel: (reason) => active.cancel(runId, reason),
-    onTool: ({ id, name }, state) => {
-      stopping.toolIs(id, state);
-      publish(laneKey, { kind: 'tool', runId, name, state });
-    },
-    onSteered: () => publish(laneKey, { kind: 'run', runId, state: 'steered' }),
+    onTool: stopping.toolIs,
+    onSteered: () => feed.publish({ kind: 'run', runId, state: 'steered' }),
   });
 }
 
@@ -236,7 +221,12 @@ function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCall
 async function runLoop(
   deps: RunDeps,
   run: ClaimedRun,
-  { recorder, stopping, calls }: { recorder: RunRecorder; stopping: StopController; calls: RunCalls },
+  {
+    recorder,
+    stopping,
+    calls,
+    feed,
+  }: Pick<RecorderParts, 'stopping' | 'calls' | 'feed'> & { recorder: RunRecorder },
 ): Promise<readonly WaitingCall[]> {
   const { store, clock, settings, sections } = deps;
   const child = await childRunOf(store, run);
@@ -274,7 +264,7 @@ async function runLoop(
         fitContext(pruneResults(all), { tokens, window: info.contextWindow }),
       ),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
-    ...compactionOf(deps, run, { child, calls, watch, onWait: recorder.busy.onWait }),
+    ...compactionOf(deps, run, { child, calls, watch, busy: recorder.busy, feed }),
     convertToLlm: createConverter({ loadImage: deps.loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     isShown: () => recorder.isShown,
@@ -294,30 +284,30 @@ async function runLoop(
     entries === undefined
       ? agentLoopContinue(context, config, signal)
       : agentLoopResume(context, entries, config, signal);
-  return follow(deps, run, { events, recorder, watch });
+  return follow(deps, run, { events, recorder, watch, feed });
 }
 
 type FollowInput = {
   readonly events: AgentEvents;
   readonly recorder: RunRecorder;
   readonly watch: StoreWatch;
+  readonly feed: RunFeed;
 };
 
 /** Records each event before the loop continues. Returns the calls that wait for something outside. */
 async function follow(
   deps: RunDeps,
   run: ClaimedRun,
-  { events, recorder, watch }: FollowInput,
+  { events, recorder, watch, feed }: FollowInput,
 ): Promise<readonly WaitingCall[]> {
   const trace = traceRun(deps.tracer, run, deps.clock);
-  const tell = createStreamEvents(run);
   const waitsFor: WaitingCall[] = [];
   for await (const event of events) {
     // A call that failed because of the store has no result: the run's next attempt makes it again, under the same key.
     if (event.type === 'agent_end' || (event.type === 'tool_execution_end' && event.isError)) watch.check();
-    await recorder.handle(event);
+    const isStored = await recorder.handle(event);
     trace(event);
-    deps.stream(run.laneKey, () => tell(event, recorder.left !== undefined));
+    feed.tell(event, isStored);
     if (event.type === 'tool_execution_parked') waitsFor.push(event);
   }
   return waitsFor;

@@ -3,7 +3,6 @@ import type { Log } from '#contracts/log.ts';
 import type { BudgetScope } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { routeOf } from '#contracts/route.ts';
-import type { TimelineEvent } from '#contracts/timeline.ts';
 import { budgetNames } from '../models/budget-rules.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
@@ -20,13 +19,13 @@ import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { RunCalls } from './call-ledger.ts';
 import type { LiveView } from './live-view.ts';
 import type { RunBudgets } from './run-budgets.ts';
+import type { RunFeed } from './run-feed.ts';
 
 export type ParkDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
-  publish(laneKey: string, event: TimelineEvent): void;
   start(effects: Effects): void;
   /** Lets runs continue whose budgets have room. */
   freedRoom(): void;
@@ -35,7 +34,7 @@ export type ParkDeps = {
 /** Why a call waits, and for how long at most, ms. */
 export type WaitingCall = { readonly reason: string; readonly waitMs?: number };
 
-type MayWait = Pick<WaitingRun, 'startedAt' | 'live'> & {
+type MayWait = Omit<WaitingRun, 'calls'> & {
   readonly waitsFor: readonly WaitingCall[];
   /** The budget that has no room for the run. */
   readonly refusal: BudgetRefusal | undefined;
@@ -48,6 +47,7 @@ type WaitingRun = {
   /** When this attempt at the run began. */
   readonly startedAt: number;
   readonly live: LiveView;
+  readonly feed: Pick<RunFeed, 'publish'>;
 };
 
 /** Longest usual wait, ms: a person who hasn't answered within a week is asked again by the model, or not at all. */
@@ -72,12 +72,12 @@ async function park(deps: ParkDeps, run: ClaimedRun, waiting: WaitingRun): Promi
   return letGo(deps, run, { ...waiting, reason, waitMs }, (parking) => deps.store.write(parkRun, parking));
 }
 
-type Pause = Pick<WaitingRun, 'startedAt' | 'live'> & Pick<ParkInput, 'reason' | 'waitMs'>;
+type Pause = Omit<WaitingRun, 'calls'> & Pick<ParkInput, 'reason' | 'waitMs'>;
 
 async function letGo(
-  { clock, log, probe, publish, start }: ParkDeps,
+  { clock, log, probe, start }: ParkDeps,
   run: ClaimedRun,
-  { startedAt, live, reason, waitMs }: Pause,
+  { startedAt, live, feed, reason, waitMs }: Pause,
   write: (parking: ParkInput) => Promise<ParkResult>,
 ): Promise<ParkOutcome> {
   const { runId, laneKey, epoch } = run;
@@ -87,7 +87,7 @@ async function letGo(
   const { kind, effects } = await write({ runId, laneKey, epoch, reason, workedMs, waitMs });
   start(effects);
   log.info({ runId, laneKey, reason, workedMs, outcome: kind }, 'run.parked');
-  if (kind === 'parked') publish(laneKey, { kind: 'parked', runId, reason });
+  if (kind === 'parked') feed.publish({ kind: 'parked', runId, reason });
   probe.reach('parked');
   return { kind };
 }
@@ -115,7 +115,7 @@ export async function mayWaitForRoom(
 async function waitForRoom(
   deps: ParkDeps & { readonly texts: ChatTexts },
   run: ClaimedRun,
-  waiting: Pick<WaitingRun, 'startedAt' | 'live'> & {
+  waiting: Omit<WaitingRun, 'calls'> & {
     readonly refusal: BudgetRefusal;
     readonly calls: RunCalls;
   },

@@ -132,18 +132,20 @@ export class RunRecorder {
     this.#reach(await store.write(takeSteers, { ...at, givenUp: this.#imageId }));
   }
 
-  async handle(event: AgentEvent): Promise<void> {
+  /** Records the event; resolves with whether what it reports is on record. */
+  async handle(event: AgentEvent): Promise<boolean> {
     switch (event.type) {
       case 'turn_start':
         this.#turn = event.turn;
         this.#savedAt = undefined;
         if (event.resumes) this.#tools.open(event.resumes);
-        return;
+        return false;
       case 'message_start':
         if (event.message.role === 'assistant') this.#deps.probe.reach('model-called');
-        return;
+        return false;
       case 'message_update':
-        return this.#stream(event.message, event.event);
+        await this.#stream(event.message, event.event);
+        return false;
       case 'message_end':
         return this.#messageEnd(event.message);
       case 'tool_execution_start':
@@ -153,13 +155,16 @@ export class RunRecorder {
       case 'turn_end':
         return event.toolResults.length > 0 ? this.#toolTurnEnd(event) : this.#answerEnd(event);
       case 'agent_end':
-        return event.reason === 'parked' ? undefined : this.#agentEnd(event);
+        if (event.reason !== 'parked') await this.#agentEnd(event);
+        return this.left !== undefined;
+      // A summary is on record before its end is reported.
+      case 'compaction_start':
+      case 'compaction_end':
+        return true;
       case 'agent_start':
       case 'tool_execution_update':
       case 'tool_execution_parked':
-      case 'compaction_start':
-      case 'compaction_end':
-        return;
+        return false;
       default:
         return event satisfies never;
     }
@@ -189,12 +194,12 @@ export class RunRecorder {
     store.writeAlong(saveImage, { ...this.#held, message: this.#imageOf(message) });
   }
 
-  async #messageEnd(message: AgentMessage): Promise<void> {
-    if (message.role !== 'assistant') return;
+  async #messageEnd(message: AgentMessage): Promise<boolean> {
+    if (message.role !== 'assistant') return false;
     this.#imageId = undefined;
     const calls = toolCallsOf(message.parts);
     this.#current = calls.length === 0 ? message : undefined;
-    if (calls.length === 0 || this.#deps.isHandingOver()) return;
+    if (calls.length === 0 || this.#deps.isHandingOver()) return false;
     const { store, calls: tries, probe } = this.#deps;
     const modelCalls = tries.ended();
     await store.write(commitToolTurn, {
@@ -206,11 +211,12 @@ export class RunRecorder {
     tries.stored(modelCalls);
     this.#tools.open(message);
     probe.reach('turn-committed');
+    return true;
   }
 
-  async #toolTurnEnd({ message, toolResults }: EventOf<'turn_end'>): Promise<void> {
+  async #toolTurnEnd({ message, toolResults }: EventOf<'turn_end'>): Promise<boolean> {
     const messageId = this.#tools.close();
-    if (messageId === undefined || this.#deps.isHandingOver()) return;
+    if (messageId === undefined || this.#deps.isHandingOver()) return false;
     const finish = finishReasonOf(message.parts);
     // A turn that broke off ends the run, so waiting messages are left to the next one.
     const isBroken = finish === 'canceled' || finish === 'timeout' || finish === 'error';
@@ -220,18 +226,19 @@ export class RunRecorder {
     const ended = { ...at, messageId, results, message: this.#imageOf(message), nextCall };
     this.#reach(await this.#deps.store.write(endToolTurn, ended));
     this.#deps.calls.opened(nextCall);
+    return true;
   }
 
-  async #answerEnd({ message }: EventOf<'turn_end'>): Promise<void> {
+  async #answerEnd({ message }: EventOf<'turn_end'>): Promise<boolean> {
     const finish = finishReasonOf(message.parts);
     // A broken turn ends the run; `agent_end` records it with its reason.
-    if (finish !== 'end_turn' && finish !== 'max_tokens') return;
+    if (finish !== 'end_turn' && finish !== 'max_tokens') return false;
     const reason = this.#deps.stopReason();
     // A finished answer takes precedence over a hand-over; an answer that a person stopped isn't sent.
-    if (reason === undefined || reason === 'handover') await this.#answer(message);
+    return (reason === undefined || reason === 'handover') && this.#answer(message);
   }
 
-  async #answer(message: AgentMessage): Promise<void> {
+  async #answer(message: AgentMessage): Promise<boolean> {
     const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
     const { shaper, sections, replyToMode } = this.#deps;
     const { target } = this.#run;
@@ -256,7 +263,10 @@ export class RunRecorder {
       });
     const answered = await (this.#route ? outbox.claimAlong(this.#route, commit) : commit());
     // Stopped before its answer was on record: `agent_end` follows and ends the run as stopped.
-    if (answered.cancelReason !== undefined) return this.#reach(answered);
+    if (answered.cancelReason !== undefined) {
+      this.#reach(answered);
+      return false;
+    }
     calls.stored(modelCalls);
     if (answered.steers.length > 0) calls.opened(calls.next());
     probe.reach('turn-committed');
@@ -267,6 +277,7 @@ export class RunRecorder {
     this.#reach(answered);
     if (answered.next !== undefined) this.#end(answered.next, answered.nextRun);
     if (answered.claimed) await outbox.continueFrom(answered.claimed);
+    return true;
   }
 
   /** Says whether a tool has already sent the person a message, so that no answer is expected. */

@@ -1,5 +1,4 @@
 /** Keeps a run's context within its model's window. */
-import type { OnWait } from '#contracts/model.ts';
 import type { Alert } from '#contracts/owner-alert.ts';
 import { autoCompact, type StuckContext } from '../agent/auto-compact.ts';
 import { contextLimits } from '../agent/compaction-cut.ts';
@@ -8,8 +7,10 @@ import type { Models } from '../models/models.ts';
 import { raiseAlert } from '../store/alerts/alert.ts';
 import type { ChildRun } from '../store/children/child.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import type { BusyNotice } from './busy-notice.ts';
 import type { RunCalls } from './call-ledger.ts';
 import { type CompactorDeps, compactSession } from './compactor.ts';
+import type { RunFeed } from './run-feed.ts';
 import { readRunContext, shownMessages } from './run-history.ts';
 import type { StoreWatch } from './stop-controller.ts';
 
@@ -40,14 +41,15 @@ type CompactionDeps = {
   readonly child: ChildRun | undefined;
   readonly calls: RunCalls;
   readonly watch: StoreWatch;
-  readonly onWait: OnWait;
+  readonly busy: BusyNotice;
+  readonly feed: RunFeed;
 };
 
 /** Returns the functions by which the loop has its context summarised and reads it again. */
 export function compactionOf(
   deps: RunCompactionDeps,
   run: ClaimedRun,
-  { child, calls, watch, onWait }: CompactionDeps,
+  { child, calls, watch, busy, feed }: CompactionDeps,
 ): Required<Pick<AgentLoopConfig, 'middleware' | 'compact' | 'reloadMessages'>> {
   const { log, store } = deps;
   const { runId, laneKey } = run;
@@ -58,8 +60,9 @@ export function compactionOf(
       const { limits } = compactor;
       const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
       const deeper = { ...compactor, limits: { ...limits, tail } };
+      const order = { run, child, onWait: busy.onWait, progress: feed.progress };
       try {
-        const done = await watch.ask(compactSession(deeper, { run, child, onWait }, signal));
+        const done = await watch.ask(compactSession(deeper, order, signal));
         return done.kind === 'compacted' ? 'compacted' : 'failed';
       } catch (error) {
         if (!signal.aborted) log.warn({ runId, laneKey, reason, error }, 'compaction.failed');

@@ -1,5 +1,5 @@
 import { hasCode } from '#contracts/errors.ts';
-import type { ToolState } from '#contracts/timeline.ts';
+import type { ToolState } from '#contracts/feed.ts';
 import type { StopReason } from './active-runs.ts';
 
 /** Asks a run to stop, and remembers why. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Clock } from '#contracts/clock.ts';
+import type { ToolState } from '#contracts/feed.ts';
 import { transcriptId } from '#contracts/ids.ts';
 import { type AgentMessage, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
 import type { Probe } from '#contracts/probe.ts';
@@ -23,7 +24,7 @@ export type ToolTurnsDeps = {
   readonly suppressAcknowledgements: boolean;
   /** Says whether the run was cut to continue elsewhere: calls that this interrupted aren't recorded. */
   isHandingOver(): boolean;
-  onTool(call: Pick<ToolCallData, 'id' | 'name'>, state: 'started' | ReturnType<typeof endStateOf>): void;
+  onTool(callId: string, state: ToolState): void;
 };
 
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>;
@@ -73,24 +74,29 @@ export class ToolTurns {
     return turn?.messageId;
   }
 
-  async start(call: ToolCallData): Promise<void> {
+  /** Like `end`, resolves with whether that is on record. */
+  async start(call: ToolCallData): Promise<boolean> {
     const { live, store, probe, onTool } = this.#deps;
     live.toolStarted(call.name);
-    onTool(call, 'started');
+    onTool(call.id, 'started');
     const messageId = this.#turn?.messageId;
     if (messageId !== undefined)
       await store.write(markToolStarted, { ...this.#held, messageId, callId: call.id });
     probe.reach('tool-started');
+    return messageId !== undefined;
   }
 
-  async end(event: EventOf<'tool_execution_end'>): Promise<void> {
+  async end(event: EventOf<'tool_execution_end'>): Promise<boolean> {
     const { callId, name, result, isError } = event;
     const { clock, store, probe, onTool, isHandingOver } = this.#deps;
     const turn = this.#turn;
     const call = turn?.calls.get(callId);
-    if (!turn || !call) return;
+    if (!turn || !call) return false;
     // The call stays open: the process that resumes the run records its end, knowing whether it had started.
-    if (isError && isHandingOver()) return onTool(call, 'failed');
+    if (isError && isHandingOver()) {
+      onTool(callId, 'failed');
+      return false;
+    }
     const send = isError ? undefined : parseToolSend(name, result.metadata);
     if (send) this.#toolSends = [...this.#toolSends, send];
     const state = endStateOf(event);
@@ -102,8 +108,9 @@ export class ToolTurns {
       messageId: turn.messageId,
       results: [{ callId, isError, parts }],
     });
-    onTool(call, state);
+    onTool(callId, state);
     probe.reach('tool-finished');
+    return true;
   }
 }
 

@@ -3,14 +3,15 @@
  * recorded and returned to the caller, who would otherwise read it twice: in the conversation and as the result of the
  * call. Whether a session is busy is read from the store, so it accounts for the work of every process.
  */
-import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import { changesLane, type FeedEvent } from '#contracts/feed.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { RunTarget } from '#contracts/route.ts';
 import { compact } from '../commands/compact.ts';
+import type { Feed, LagNote } from '../queue/feed.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
 import { readableText } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/base/command.ts';
@@ -22,8 +23,6 @@ import type { EnqueuedItem, InnerItem } from '../store/items/enqueue-item.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readIsBusy, readLaneWork } from '../store/reads/read-busy.ts';
 import { type RunResult, readRunResult } from '../store/reads/read-run-result.ts';
-import type { AgentStreams } from './agent-streams.ts';
-import type { LagNote } from './broker.ts';
 import { type AgentServiceEvent, followRun } from './follow-run.ts';
 
 export type AgentServiceDeps = {
@@ -34,9 +33,7 @@ export type AgentServiceDeps = {
   ownerLane(agentId: string | undefined): LaneSpec;
   /** Starts the work that the commit made due. Never waits, never throws. */
   start(effects: Effects): void;
-  /** Calls back on each change in the lane until the signal aborts; may miss some. */
-  watch(laneKey: string, onChange: () => void, signal: AbortSignal): void;
-  readonly streams: Pick<AgentStreams, 'subscribe'>;
+  readonly feed: Pick<Feed, 'watch' | 'subscribe'>;
   /** Reserves slots for a lane of the class that the commit makes due; undefined when none is free. */
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
@@ -91,7 +88,7 @@ export interface AgentService {
   /** Says whether a process is working on the session's run; a run waiting for an outside result doesn't count. */
   isStreaming(session: string): Promise<boolean>;
   /** Returns the session's events from this call on, until the signal aborts; buffers 64 for a slow reader. */
-  events(session: string, signal: AbortSignal): AsyncIterable<AgentStreamEvent | LagNote>;
+  events(session: string, signal: AbortSignal): AsyncIterable<FeedEvent | LagNote>;
   /**
    * Sends a message; resolves after the commit. Throws `invalid_input` for an unknown session, for both an agent and a
    * session, and for another message's key.
@@ -106,7 +103,7 @@ const lookMs = 1000;
 
 /** Creates the service over this process's store and lanes. */
 export function createAgentService(deps: AgentServiceDeps): AgentService {
-  const { store, clock, streams } = deps;
+  const { store, clock, feed } = deps;
   const workOf = (session: string) => store.read(readLaneWork, { laneKey: session });
   const cancel = async (what: CancelSessionInput) => {
     const { isCancelled, effects } = await store.write(cancelSession, what);
@@ -147,7 +144,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     },
     isBusy: () => store.read(readIsBusy, {}),
     isStreaming: async (session) => (await workOf(session)).run?.isHeld ?? false,
-    events: (session, signal) => streams.subscribe(session, signal),
+    events: (session, signal) => feed.subscribe(session, signal),
     wait: async (runId, timeoutMs, signal) => {
       using watch = watchRun(deps, runId);
       const until = clock.now() + timeoutMs;
@@ -177,7 +174,7 @@ function startRun(
   const until = AbortSignal.any([signal, over.signal]);
   const begin = async () => {
     const lane = order.lane();
-    return { lane, events: deps.streams.subscribe(lane.key, until) };
+    return { lane, events: deps.feed.subscribe(lane.key, until) };
   };
   const begun = begin();
   const accepted = begun.then(({ lane }) => order.send(lane));
@@ -189,7 +186,7 @@ function startRun(
   async function* tell() {
     try {
       const { events } = await begun.catch(() => ({
-        events: deps.streams.subscribe('', AbortSignal.abort()),
+        events: deps.feed.subscribe('', AbortSignal.abort()),
       }));
       yield* followRun({ accepted, events, ended });
     } finally {
@@ -241,7 +238,7 @@ async function send(
 }
 
 /** Reads a run's result and watches for changes: `changed` aborts when the result may be out of date. */
-function watchRun({ store, watch }: Pick<AgentServiceDeps, 'store' | 'watch'>, runId: string) {
+function watchRun({ store, feed }: Pick<AgentServiceDeps, 'store' | 'feed'>, runId: string) {
   const over = new AbortController();
   let changed = new AbortController();
   let isWatched = false;
@@ -251,7 +248,7 @@ function watchRun({ store, watch }: Pick<AgentServiceDeps, 'store' | 'watch'>, r
     const result = readable(await store.read(readRunResult, { runId }));
     if (result.kind !== 'open' || isWatched) return { result, changed: changed.signal };
     isWatched = true;
-    watch(result.laneKey, () => changed.abort(), over.signal);
+    feed.watch(result.laneKey, (event) => changesLane(event) && changed.abort(), over.signal);
     return look();
   };
   return { look, [Symbol.dispose]: () => over.abort() };

@@ -1,7 +1,7 @@
-import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { FeedEvent } from '#contracts/feed.ts';
+import type { LagNote } from '../queue/feed.ts';
 import type { RunResult } from '../store/reads/read-run-result.ts';
-import type { LagNote } from './broker.ts';
 
 /** An event for the caller of `run`. Only the last one is `done`; it contains the complete answer or the fault. */
 export type AgentServiceEvent = {
@@ -17,7 +17,7 @@ export type AgentServiceEvent = {
 export type FollowedRun = {
   /** Resolves with the run's id once its message is stored. */
   readonly accepted: Promise<{ readonly runId: string }>;
-  readonly events: AsyncIterableIterator<AgentStreamEvent | LagNote>;
+  readonly events: AsyncIterableIterator<FeedEvent | LagNote>;
   /** Resolves when the store has the run's end. Rejects only if the service fails. */
   ended(runId: string): Promise<RunResult>;
 };
@@ -39,12 +39,9 @@ export async function* followRun({
       next = events.next();
       const event = step.value;
       if ('lagged' in event || !('runId' in event) || event.runId !== runId) continue;
-      if (event.stream === 'compaction')
-        yield { type: 'summarize', done: false, ...(event.phase === 'failed' && { error: 'failed' }) };
-      if (event.stream === 'summarize' && !event.done)
-        yield { type: 'summarize', progress: event.progress, done: false };
-      if (event.stream !== 'chat' || event.phase !== 'delta') continue;
-      message = (event.isAnew ? '' : message) + event.text;
+      if (event.kind === 'compaction') yield summarizing(event);
+      if (event.kind !== 'text' || event.of !== 'chat') continue;
+      message = message.slice(0, event.at) + event.text;
       yield { type: 'response', message, done: false };
     }
   } catch (error) {
@@ -53,6 +50,14 @@ export async function* followRun({
   } finally {
     await events.return?.();
   }
+}
+
+function summarizing({ state, progress }: Extract<FeedEvent, { kind: 'compaction' }>): AgentServiceEvent {
+  return {
+    ...{ type: 'summarize', done: false },
+    ...(progress !== undefined && { progress }),
+    ...(state === 'failed' && { error: 'failed' }),
+  };
 }
 
 function lastEvent(result: RunResult): AgentServiceEvent {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
-import { createTimelines } from '../channel-host/timeline.ts';
+import { createTimeline } from '../channel-host/timeline.ts';
 import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createInboundPolicy, localLaneKey } from '../inbound/inbound-policy.ts';
@@ -19,6 +19,7 @@ import { configuredModel } from '../models/configured-model.ts';
 import { type Closers, createClosers } from '../processes/closers.ts';
 import { publishProcessAddress } from '../processes/process-address.ts';
 import { enterProcesses } from '../processes/process-files.ts';
+import { createFeed } from '../queue/feed.ts';
 import { noLiveEvents } from '../queue/live-events.ts';
 import type { GatewayOptions } from '../roles/stage-deps.ts';
 import { keptToken } from '../server/access-token.ts';
@@ -170,7 +171,7 @@ async function openWaitingChannels(
   const gate = createInboundPolicy(config, textsFor(config.language, config.texts));
   const restoreMark = await store.read(readRestoreMark, {}).catch(() => '');
   const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
-  const timelines = createTimelines({ store, log, live: noLiveEvents, restoreMark, redact });
+  const feed = createFeed({ clock, log, live: noLiveEvents });
   for (const { entry, line, accountName, state } of configuredAccounts(options.channels, config)) {
     const { localPeer: peer } = entry;
     if (state.kind === 'off') continue;
@@ -181,7 +182,9 @@ async function openWaitingChannels(
       const adapter = definition.create(definition.configSchema.parse(revealSettings(state.settings)), {
         ...{ log, clock, fetch, dataDir, routes: server.routesFor(line) },
         ...(peer !== undefined && {
-          timeline: timelines.readerFor((route) => localLaneKey(gate, { route, peer, accountName })),
+          timeline: createTimeline({ store, feed, restoreMark, redact }, (route) =>
+            localLaneKey(gate, { route, peer, accountName }),
+          ),
         }),
       });
       if (peer !== undefined) await adapter.start(refusingIntake(away));

@@ -231,7 +231,7 @@ describe('the page', () => {
         spans: [{ kind: 'link', start: 0, length: text.length, url: text }],
       });
       gateway.session.emit(gateway.route, { kind: 'tool', runId: 'xss', name: text, state: 'started' });
-      gateway.session.emit(gateway.route, { kind: 'preview', runId: 'xss', text });
+      await gateway.draft(text);
     }
     gateway.session.say(gateway.route, { text: 'the last one' });
     await page.getByText('the last one').waitFor();

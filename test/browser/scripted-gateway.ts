@@ -34,6 +34,8 @@ export type ScriptedGateway = Owner & {
   readonly route: ReplyRoute;
   /** Sends a part to the open pages. */
   deliver(content: OutboundContent): Promise<void>;
+  /** Shows the open pages an answer so far. */
+  draft(text: string): Promise<void>;
   signInLink(): string;
   /** Closes every socket, calls `meanwhile`, and accepts sockets again. */
   restartSockets(meanwhile: () => void): Promise<void>;
@@ -115,13 +117,19 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const deliver = async (content: OutboundContent, key = 'part') => {
     await adapter.send({ key: partKey(key), route, content }, AbortSignal.timeout(patienceMs));
   };
-  session.onStored = script(session, (key, text) => deliver({ kind: 'text', text }, key));
+  const draft = async (text: string) => {
+    const { preview } = adapter;
+    if (preview && 'draft' in preview)
+      await preview.draft(route, 1, plainText(text), AbortSignal.timeout(patienceMs));
+  };
+  session.onStored = script(session, (key, text) => deliver({ kind: 'text', text }, key), draft);
   const { url } = await server.listen();
   return Object.assign(owner, {
     url,
     session,
     route,
     deliver,
+    draft,
     signInLink: () => server.signInLink(),
     restartSockets: async (meanwhile: () => void) => {
       await adapter.stop();
@@ -142,7 +150,11 @@ const greeting: FormattedText = {
 };
 
 /** "long task" works until it is steered or stopped; everything else is answered immediately. */
-function script(session: SessionDouble, deliver: (key: string, text: FormattedText) => Promise<void>) {
+function script(
+  session: SessionDouble,
+  deliver: (key: string, text: FormattedText) => Promise<void>,
+  draft: (text: string) => Promise<void>,
+) {
   let active: { readonly runId: string; readonly messageId: string } | undefined;
   let runs = 0;
   const end = async (route: ReplyRoute, text: FormattedText | undefined, answered: readonly string[]) => {
@@ -169,6 +181,6 @@ function script(session: SessionDouble, deliver: (key: string, text: FormattedTe
     session.setState(event.messageId, 'taken');
     if (event.text !== 'long task') return end(route, greeting, [event.messageId]);
     session.emit(route, { kind: 'tool', runId: active.runId, name: 'web_search', state: 'started' });
-    session.emit(route, { kind: 'preview', runId: active.runId, text: 'Working on it' });
+    await draft('Working on it');
   };
 }

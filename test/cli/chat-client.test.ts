@@ -241,7 +241,7 @@ describe('the chat client', () => {
       await expect.poll(() => session.stored.length).toBe(1);
       session.emit(route, { kind: 'tool', runId: 'r', name: 'glob', state: 'started' });
       await shows(chat, '⋯ glob');
-      session.emit(route, { kind: 'preview', runId: 'r', text: 'growing' });
+      await adapter.preview?.draft(route, 1, plainText('growing'), AbortSignal.timeout(patienceMs));
       await shows(chat, 'growing');
       await adapter.send(
         { key: partKey('p1'), route, content: { kind: 'text', text: plainText('the answer') } },
@@ -291,11 +291,10 @@ describe('the chat client', () => {
       await expect.poll(() => session.watching()).toBe(1);
       chat.input.write('tell me a story\r');
       await expect.poll(() => session.stored.length).toBe(1);
-      session.emit(route, {
-        kind: 'preview',
-        runId: 'r',
-        text: 'Once upon a time there was a growing answer',
-      });
+      await adapter.preview?.draft(
+        ...[route, 1, plainText('Once upon a time there was a growing answer')],
+        AbortSignal.timeout(patienceMs),
+      );
       await untilRows('› tell me a story', 'Once upon a time there was a growing', 'answer', '›');
       chat.input.write('a short one\r');
       await untilRows('› a short one', 'Once upon a time there was a growing', 'answer', '›');

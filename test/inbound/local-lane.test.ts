@@ -9,7 +9,7 @@ import { createInboundPolicy, localLaneKey } from '../../src/inbound/inbound-pol
 import type { Store } from '../../src/store/base/command.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { openStore } from '../support/open-store.ts';
-import { someTimelines } from '../support/some-timelines.ts';
+import { aTimeline } from '../support/some-feed.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
 describe("the page's conversation", () => {
@@ -36,7 +36,7 @@ describe("the page's conversation", () => {
     const town = createIntakeFixture(store, { config: { bindings } });
     const config = { ...loadConfig({ values: {}, unknown: [] }, '/nowhere'), bindings };
     const gate = createInboundPolicy(config, textsFor('en'));
-    const reader = someTimelines(store).readerFor((at) => localLaneKey(gate, { route: at, peer: page.peer }));
+    const reader = aTimeline(store, (at) => localLaneKey(gate, { route: at, peer: page.peer }));
     const shown = async () =>
       (await reader.read(route, { limit: 2 })).map(({ author, text, state }) => [author.kind, text, state]);
     const answered = async (text: string) => {

@@ -11,7 +11,7 @@ import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aStore } from '../support/own-store.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { someTimelines } from '../support/some-timelines.ts';
+import { aFeed } from '../support/some-feed.ts';
 
 const never = new AbortController().signal;
 
@@ -30,34 +30,34 @@ async function aPage() {
   const closers = createClosers(silentLog);
   onTestFinished(closers.close);
   const effects = noEffects();
-  const timelines = someTimelines(store);
+  const feed = aFeed();
   const count = { reads: 0 };
   const read: Store['read'] = (query, input) => {
     count.reads += 1;
     return store.read(query, input);
   };
   const lanes = ownerLanes({
-    ...{ store: { ...store, read }, clock: systemClock, log: silentLog, closers, timelines },
+    ...{ store: { ...store, read }, clock: systemClock, log: silentLog, closers, feed },
     leaseMs: 30_000,
   });
   const queue = ownerQueue({
     ...{ store, texts: textsFor('en'), gate: { timeZone: 'Europe/Berlin' }, people: ['test:me'] },
     start: (more) => addEffects(effects, more),
-    onChange: (laneKey) => timelines.publish(laneKey, { kind: 'changed' }),
+    onChange: (laneKey) => feed.publish(laneKey, { kind: 'changed' }),
   });
-  return { store, timelines, effects, lanes, queue, closers, count };
+  return { store, feed, effects, lanes, queue, closers, count };
 }
 
 it('waits until a lane changes, and reads nothing meanwhile', async () => {
-  const { timelines, lanes, closers, count } = await aPage();
+  const { feed, lanes, closers, count } = await aPage();
   const { version } = await lanes.list({ waitMs: 0 }, never);
   expect(count.reads).toBe(1);
-  timelines.publish('main:any', { kind: 'preview', runId: 'run', text: 'so far' });
+  feed.publish('main:any', { kind: 'output', runId: 'run', callId: 'call', text: 'so far' });
   const waiting = lanes.list({ since: version, waitMs: 300_000 }, never);
   // By the next turn of the event loop, it would have read the store.
   await setImmediate();
   expect(count.reads).toBe(1);
-  timelines.publish('main:any', { kind: 'changed' });
+  feed.publish('main:any', { kind: 'changed' });
   expect((await waiting).version).not.toBe(version);
   // A call doesn't wait if something has changed since its version, nor if the gateway shuts down.
   expect((await lanes.list({ since: version, waitMs: 300_000 }, never)).version).not.toBe(version);
@@ -68,13 +68,13 @@ it('waits until a lane changes, and reads nothing meanwhile', async () => {
 });
 
 it("changes any waiting item as the owner, and notifies the page's viewers", async () => {
-  const { store, timelines, effects, lanes, queue } = await aPage();
+  const { store, feed, effects, lanes, queue } = await aPage();
   const { laneKey, begin, say } = aConversation(store, {
     chatKind: 'group',
     settings: { mode: 'followup' },
   });
   const heard: string[] = [];
-  timelines.watchLane(laneKey, ({ kind }) => heard.push(kind), never);
+  feed.watch(laneKey, ({ kind }) => heard.push(kind), never);
   await begin('go');
   for (const text of ['first', 'second', 'third'])
     await say(text, { sender: 'bob', item: { authority: 'member' } });

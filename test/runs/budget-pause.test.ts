@@ -18,10 +18,10 @@ import { identityLinksFrom } from '../../src/sessions/identities.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import type { BudgetLimit } from '../../src/store/money/budget.ts';
+import { readActivity } from '../../src/store/reads/read-activity.ts';
 import { readContext } from '../../src/store/reads/read-transcript.ts';
 import { readPayer } from '../../src/store/reads/read-usage.ts';
 import { resumeWithRoom } from '../../src/store/waits/budget-waits.ts';
-import { readParked } from '../../src/store/waits/parked.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
@@ -110,7 +110,10 @@ describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
     });
     await say(text, { item: { authority } });
     const drive = () => driver.drive(laneKey, new AbortController().signal);
-    const parked = () => open().read(readParked, { laneKey });
+    const parked = async () => {
+      const { run } = await open().read(readActivity, { laneKey });
+      return run?.waitsFor === undefined ? undefined : { runId: run.runId, reason: run.waitsFor };
+    };
     return {
       ...{ laneKey, worker, conversation, model, ran, drive, parked },
       said: () => open().read(saidIn, conversation),

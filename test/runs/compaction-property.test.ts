@@ -190,12 +190,12 @@ class Play {
       return this.#knowsFact ? said : `${said}\n<facts>\n+ ${fact}\n</facts>`;
     });
     const calls = this.#callsOf(run);
-    const deps = { log: silentLog, store: this.#store, calls, limits, stream: () => undefined };
+    const deps = { log: silentLog, store: this.#store, calls, limits };
     const ledger = calls.beside('summary');
     const probe = fate === 'killed after' ? { reach: kill } : noProbe;
     const ended = await compactSession(
       { ...deps, probe, model: metered(model, ledger) },
-      { run, child: undefined },
+      { run, child: undefined, progress: () => undefined },
       new AbortController().signal,
     ).then(
       ({ kind }) => kind,

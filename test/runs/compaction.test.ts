@@ -1,7 +1,7 @@
 /** Conversations that grow too long, on the real loop, the real store and the strict model server. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { renderTrace } from '../../src/cli/render-trace.ts';
-import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
+import type { FeedEvent } from '../../src/contracts/feed.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import type { LlmProvider } from '../../src/contracts/model.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
@@ -39,7 +39,7 @@ describe('the compaction of a conversation', () => {
   afterAll(() => model.close());
 
   /** A process whose model has this window; of 8,000 tokens, 6,000 are the threshold and 1,800 the tail. */
-  const told: AgentStreamEvent[] = [];
+  const told: FeedEvent[] = [];
   const aProcess = (window: number, over: Partial<RunDeps> = {}) => {
     const boot = unique('boot');
     const worker = aWorker(store(), boot);
@@ -54,7 +54,7 @@ describe('the compaction of a conversation', () => {
     const deps = {
       ...runDeps(store(), { active, model: scripted, tools: [] }),
       models: { ...onlyModel(provider), stackFor: stackOf(provider), nameFor: nameOf },
-      stream: (_laneKey: string, make: () => readonly AgentStreamEvent[]) => void told.push(...make()),
+      feed: { isFollowed: () => true, publish: (_: string, event: FeedEvent) => void told.push(event) },
       ...over,
     };
     const work = async (conversation: string, signal: AbortSignal = new AbortController().signal) => {
@@ -93,13 +93,13 @@ describe('the compaction of a conversation', () => {
     (await readLane(store(), aLane(conversation).key)).inbox.map(({ outcome }) => outcome);
   const summariesFrom = (start: number) => model.requests.slice(start).filter(({ body }) => isSummary(body));
   const compactionsOf = (id: string) =>
-    told.filter((event) => event.stream === 'compaction' && event.runId === id);
-  const lifecycleOf = (id: string) =>
+    told.flatMap((event) => (event.kind === 'compaction' && event.runId === id ? [event] : []));
+  const lifeOf = (id: string) =>
     told.flatMap((event) => {
-      if (event.stream !== 'lifecycle' || event.runId !== id) return [];
-      return event.phase === 'error' ? `error: ${event.reason}` : event.phase;
+      if (event.kind !== 'run' || event.runId !== id) return [];
+      return event.reason === undefined ? event.state : `${event.state}: ${event.reason}`;
     });
-  const stored = () => told.filter((event) => event.stream === 'compaction' && event.phase === 'done').length;
+  const stored = () => told.filter((event) => event.kind === 'compaction' && event.state === 'done').length;
   const storyOf = async (id: string) => {
     const found = await store().read(readWhy, { id, withExcerpts: false });
     return found.kind === 'account' ? renderTrace(found.account) : found.kind;
@@ -220,8 +220,9 @@ describe('the compaction of a conversation', () => {
     expect((await outcomes(conversation)).at(-1)).toBe('failed');
     expect([context.summary, context.messages.at(-1)?.role]).toEqual([undefined, 'user']);
     expect(compactionsOf(lastRun)).toMatchObject([
-      { phase: 'start', oldTokens: expect.any(Number), threshold: 6_000 },
-      { phase: 'failed' },
+      { state: 'started', oldTokens: expect.any(Number), threshold: 6_000 },
+      { state: 'started', progress: 0 },
+      { state: 'failed' },
     ]);
     expect(await storyOf(lastRun)).toMatch(/\(summary\): not counted, so it cost nothing/);
     expect(await storyOf(lastRun)).toMatch(/ended \(compaction_failed\): model_failed: .*not today/);
@@ -283,11 +284,11 @@ describe('the compaction of a conversation', () => {
     const made = (await aProcess(8_000).work(conversation)).run.runId;
     expect(lastPrompt(model)).toContain('Keep the plan.');
     expect((await outcomes(conversation)).slice(-2)).toEqual(['cancelled', 'answered']);
-    const phases = compactionsOf(made).map((event) => 'phase' in event && event.phase);
-    expect(phases).toEqual(['start', 'failed', 'start', 'done']);
-    expect([lifecycleOf(runId), lifecycleOf(made)]).toEqual([
-      ['start', 'error: aborted'],
-      ['start', 'end'],
+    const steps = compactionsOf(made).map(({ state, progress }) => progress ?? state);
+    expect(steps).toEqual(['started', 0, 'failed', 'started', 0, 1, 'done']);
+    expect([lifeOf(runId), lifeOf(made)]).toEqual([
+      ['started', 'ended: aborted'],
+      ['started', 'started', 'ended'],
     ]);
     const story = await storyOf(made);
     expect(story).toMatch(/model claude-opus-4-6 \(summary\): \d+ tokens in, \d+ out.*, \$0\.\d+/);
@@ -301,20 +302,6 @@ describe('the compaction of a conversation', () => {
       cost,
       0,
       2,
-    ]);
-    const progress = told.flatMap((event) =>
-      event.stream === 'summarize' && event.runId === made ? event : [],
-    );
-    expect(progress.map((event) => [event.progress, event.done])).toEqual([
-      ...[
-        [0, false],
-        [0, true],
-      ],
-      ...[
-        [0, false],
-        [1, false],
-        [1, true],
-      ],
     ]);
     expect(textOf((await contextOf(sessionId)).summary?.parts ?? [])).toContain(sizes.summary);
     for (const each of [stopped, leaving]) await each.close();
@@ -337,7 +324,7 @@ describe('the compaction of a conversation', () => {
     expect((await store().read(saidIn, conversation)).at(-1)).toBe(
       'Sorry, that took too long, so I stopped.',
     );
-    expect(lifecycleOf(run.runId)).toEqual(['start', 'error: timeout']);
+    expect(lifeOf(run.runId)).toEqual(['started', 'ended: timeout']);
   });
 
   it("says once that the model isn't answering yet, whoever asked for the summary", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
+import { type FeedEvent, isForClients } from '../../src/contracts/feed.ts';
 import type { CallRef, SettleCall, Tool } from '../../src/contracts/tool.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
@@ -51,8 +52,12 @@ describe('a run whose call waits for an outside answer', () => {
     const deps = {
       ...runDeps(faulty ? failsOnceToPark(store()) : store(), { active, model, tools }),
       clock,
-      publish: (_: string, event: { kind: string; state?: string }) =>
-        void events.push(event.state ?? event.kind),
+      feed: {
+        isFollowed: () => false,
+        publish: (_: string, event: FeedEvent) => {
+          if (isForClients(event)) events.push('state' in event ? event.state : event.kind);
+        },
+      },
     };
     const driver = createLaneDriver({
       ...deps,

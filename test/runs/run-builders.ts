@@ -62,8 +62,8 @@ export function runDeps(
     freedRoom: () => undefined,
     channelFor: () => undefined,
     start: () => undefined,
-    publish: () => undefined,
-    stream: () => undefined,
+    feed: { publish: () => undefined, isFollowed: () => false },
+    redact: (text) => text,
   };
 }
 

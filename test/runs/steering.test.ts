@@ -74,10 +74,11 @@ describe('steering', () => {
     const model = scriptedModel(...playing.turns(sending));
     const active = someActiveRuns(store, 'boot-1');
     const ends: string[] = [];
-    const publish: RunDeps['publish'] = (_laneKey, event) => {
+    const publish: RunDeps['feed']['publish'] = (_laneKey, event) => {
       if (event.kind === 'tool' && event.state !== 'started') ends.push(`${event.name} ${event.state}`);
     };
-    const deps = { ...runDeps(store, { active, model, tools }), publish };
+    const base = runDeps(store, { active, model, tools });
+    const deps = { ...base, feed: { ...base.feed, publish } };
     sending.arrive = () => active.arrived(run.laneKey);
     const { delivery = 'one-at-a-time', steerTail = 'skip' } = playing;
     const settings = { ...deps.settings, steerDelivery: delivery, steerTail };

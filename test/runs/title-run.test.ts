@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
-import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
+import type { FeedEvent } from '../../src/contracts/feed.ts';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
 import { titleSystem } from '../../src/runs/execute-compact.ts';
@@ -29,14 +29,17 @@ describe('a title run', () => {
         return demo.stream(request, signal);
       },
     };
-    const told: [string, AgentStreamEvent][] = [];
+    const told: [string, FeedEvent][] = [];
     const active = someActiveRuns(store(), boot);
     const base = runDeps(store(), { active, model, tools: [] });
     const deps = {
       ...base,
       models: onlyModel({ ...demo, stream: model.stream }),
-      stream: (laneKey: string, make: () => readonly AgentStreamEvent[]) => {
-        for (const event of make()) if (event.stream === 'session') told.push([laneKey, event]);
+      feed: {
+        ...base.feed,
+        publish: (laneKey: string, event: FeedEvent) => {
+          if ('sessionId' in event) told.push([laneKey, event]);
+        },
       },
     };
     await executeRun(deps, await worker.claimRun(titleLaneOf(run.sessionId)), untilDone());
@@ -45,9 +48,9 @@ describe('a title run', () => {
     const { sessionId, laneKey } = run;
     const title = 'Which of the boats in the';
     expect(told.filter(([key]) => key === laneKey).map(([, event]) => event)).toMatchObject([
-      { sessionId, change: 'title', title },
-      { sessionId, change: 'created' },
-      { sessionId, change: 'cost' },
+      { kind: 'title', sessionId, title },
+      { kind: 'session', sessionId },
+      { kind: 'cost', sessionId },
     ]);
     expect(requests[0]).toMatchObject({ system: titleSystem, tools: [], reasoning: 'off' });
     expect(requests[0]?.messages).toEqual([

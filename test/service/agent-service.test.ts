@@ -3,17 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
-import { noLiveEvents } from '../../src/queue/live-events.ts';
 import type { RunDeps } from '../../src/runs/execute-run.ts';
 import { waitAnswerOf } from '../../src/server/wait-answer.ts';
 import { createAgentService } from '../../src/service/agent-service.ts';
-import { createAgentStreams } from '../../src/service/agent-streams.ts';
 import { hangsAfter, type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { onlyModel } from '../models/only-model.ts';
 import { playNext, runSettings } from '../runs/run-builders.ts';
 import { aLane, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { openOwnStore } from '../support/own-store.ts';
+import { aFeed } from '../support/some-feed.ts';
 
 async function allOf<Event>(events: AsyncIterable<Event>): Promise<readonly Event[]> {
   const all: Event[] = [];
@@ -28,7 +27,7 @@ describe('the agent service', () => {
     const lane = aLane(unique('c'));
     const listeners = new Set<() => void>();
     const waits: number[] = [];
-    const streams = createAgentStreams({ clock: systemClock, live: noLiveEvents });
+    const feed = aFeed();
     const service = createAgentService({
       store: store(),
       // Time stands still, so only an event ends a wait.
@@ -41,19 +40,22 @@ describe('the agent service', () => {
       },
       probe: noProbe,
       ownerLane: () => lane,
-      streams,
+      feed: {
+        ...feed,
+        watch: (laneKey, onEvent, signal) => {
+          expect(laneKey).toBe(lane.key);
+          const listener = () => onEvent({ kind: 'changed' });
+          listeners.add(listener);
+          signal.addEventListener('abort', () => listeners.delete(listener));
+        },
+      },
       start: () => undefined,
       reserve: () => undefined,
-      watch: (laneKey, onChange, signal) => {
-        expect(laneKey).toBe(lane.key);
-        listeners.add(onChange);
-        signal.addEventListener('abort', () => listeners.delete(onChange));
-      },
     });
     const tell = () => {
       for (const listener of listeners) listener();
     };
-    return { service, lane, listeners, tell, waits, streams };
+    return { service, lane, listeners, tell, waits, feed };
   };
 
   it('learns by event that a run has ended, and polls rarely', async () => {
@@ -85,11 +87,11 @@ describe('the agent service', () => {
 
   /** Executes the lane's next run with the model, and publishes its events as the gateway does. */
   const work = async (
-    { lane, streams, tell }: ReturnType<typeof aService>,
+    { lane, feed, tell }: ReturnType<typeof aService>,
     model: ScriptedModel,
     over: Partial<RunDeps> = {},
   ) => {
-    await playNext(store(), lane.key, { model, over: { stream: streams.publish, ...over } });
+    await playNext(store(), lane.key, { model, over: { feed, ...over } });
     tell();
   };
 
@@ -115,16 +117,16 @@ describe('the agent service', () => {
     const seen = [];
     for (let next = await stream.next(); ; next = await stream.next()) {
       seen.push(next.value);
-      if ('phase' in next.value && next.value.phase === 'end') break;
+      if ('state' in next.value && next.value.state === 'ended') break;
     }
-    expect(seen.map((event) => [event.stream, event.phase ?? event.change])).toEqual([
-      ['session', 'created'],
-      ['lifecycle', 'start'],
-      ['assistant', undefined],
-      ['chat', 'delta'],
-      ['session', 'cost'],
-      ['chat', 'final'],
-      ['lifecycle', 'end'],
+    expect(seen.map((event) => [event.kind, event.state ?? event.of])).toEqual([
+      ['run', 'started'],
+      ['session', undefined],
+      ['text', 'assistant'],
+      ['text', 'chat'],
+      ['cost', undefined],
+      ['answer', undefined],
+      ['run', 'ended'],
     ]);
   });
 

@@ -1,9 +1,10 @@
 /** What a program reads of a run: from the loop's events to the caller's, without a store. */
 import { expect, it } from 'vitest';
-import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { FeedEvent } from '#contracts/feed.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
-import { createStreamEvents } from '../../src/runs/stream-events.ts';
+import { RunFeed } from '../../src/runs/run-feed.ts';
 import { followRun } from '../../src/service/follow-run.ts';
 import type { RunResult } from '../../src/store/reads/read-run-result.ts';
 import { aConfig, aContext, aTool, userSays } from '../agent/support/builders.ts';
@@ -18,25 +19,28 @@ const writes = (...texts: readonly string[]): readonly ModelEvent[] => [
 
 /** Returns each text that the caller sees while the model writes, and the final one. */
 async function shownOf(...answers: readonly (readonly ModelEvent[])[]) {
-  const streamed: AgentStreamEvent[] = [];
-  const tell = createStreamEvents({ runId: 'r', sessionId: 's', isResumed: false });
+  const published: FeedEvent[] = [];
+  const feed = {
+    isFollowed: () => true,
+    publish: (_: string, event: FeedEvent) => void published.push(event),
+  };
+  const run = { runId: 'r', laneKey: 'l', sessionId: 's' };
+  const runFeed = new RunFeed({ feed, clock: systemClock, redact: (text) => text }, run);
   const config = aConfig({ model: scriptedModel(...answers) });
   const signal = new AbortController().signal;
   await play(agentLoop([userSays('p', 'go')], aContext([aTool('look')]), config, signal), (event) => {
-    streamed.push(...tell(event, true));
+    runFeed.tell(event, true);
   });
   const over = Promise.withResolvers<RunResult>();
   const events = async function* () {
-    yield* streamed;
+    yield* published;
     over.resolve({ kind: 'unknown' });
   };
   const accepted = Promise.resolve({ runId: 'r' });
   const texts: string[] = [];
   for await (const { message } of followRun({ accepted, events: events(), ended: () => over.promise }))
     if (message !== undefined) texts.push(message);
-  const finals = streamed.flatMap((event) =>
-    event.stream === 'chat' && event.phase === 'final' ? [event.text] : [],
-  );
+  const finals = published.flatMap((event) => (event.kind === 'answer' ? [event.text] : []));
   return { texts, finals };
 }
 

@@ -6,9 +6,10 @@ import { type Acceptance, type KnownOutcome, reasonOf } from '#contracts/accepta
 import type { Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { ClientEvent } from '#contracts/feed.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { TimelineActivity, TimelineEvent, TimelineItem, TimelineReader } from '#contracts/timeline.ts';
+import type { TimelineActivity, TimelineItem, TimelineReader } from '#contracts/timeline.ts';
 
 export type SessionDouble = {
   readonly intake: Intake;
@@ -29,14 +30,14 @@ export type SessionDouble = {
   readonly watching: () => number;
   say(route: ReplyRoute, item: Partial<TimelineItem> & { readonly text: string }): TimelineItem;
   setState(messageId: string, state: string): void;
-  emit(route: ReplyRoute, event: TimelineEvent): void;
+  emit(route: ReplyRoute, event: ClientEvent): void;
 };
 
 export function createSessionDouble(): SessionDouble {
   const stored: InboundEnvelope[] = [];
   const outcomes = new Map<string, KnownOutcome>();
   const items: { route: string; item: TimelineItem }[] = [];
-  const watchers = new Set<{ route: string; onEvent: (event: TimelineEvent) => void }>();
+  const watchers = new Set<{ route: string; onEvent: (event: ClientEvent) => void }>();
   let position = 0;
 
   const double: SessionDouble = {

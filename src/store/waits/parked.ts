@@ -6,29 +6,12 @@
 
 import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
-import type { StoreQuery, Tx } from '../base/command.ts';
+import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { findRow } from '../base/row-access.ts';
 import { giveUpLease, type Lane } from '../rows/lane.ts';
 import { markCancelled, unparkRun } from '../rows/run.ts';
 import { endCall, hasWaitingCall } from '../rows/tool-call.ts';
-
-export type ParkedRun = { readonly runId: string; readonly reason: string };
-
-/** Reads the lane's parked run, and what it waits for. */
-export const readParked: StoreQuery<{ readonly laneKey: string }, ParkedRun | undefined> = {
-  query: 'readParked',
-  run: async (tx, { laneKey }) => {
-    const row = await tx.db
-      .selectFrom('lanes')
-      .innerJoin('runs', 'runs.id', 'lanes.runId')
-      .select(['runs.id', 'runs.parkReason'])
-      .where('lanes.key', '=', laneKey)
-      .where('runs.state', '=', 'parked')
-      .executeTakeFirst();
-    return row && { runId: row.id, reason: row.parkReason ?? '' };
-  },
-};
 
 /** Says whether the lane's run waits for an outside result. A lane with a holder has no such run. */
 export async function isParked(tx: Tx, { runId, holder }: Lane): Promise<boolean> {

@@ -245,10 +245,4 @@ describe('the conversation of the page', () => {
     expect(after(started, parked).run?.waitsFor).toBe('an approval');
     expect(after(started, parked, started).run?.waitsFor).toBeUndefined();
   });
-
-  it('prefers the formatted preview to the plain one', () => {
-    const plain: ServerFrame = { type: 'event', event: { kind: 'preview', runId: 'r', text: '**a' } };
-    const state = after({ type: 'preview', text: 'a', spans: [] }, plain);
-    expect(state.preview).toEqual({ text: 'a', spans: [] });
-  });
 });

@@ -3,7 +3,7 @@ import { readUndelivered, retryPart } from '../../../src/store/delivery/operator
 import { endPartsAfterRestore, readRestoreMark } from '../../../src/store/delivery/restore.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { openSignIn, readSignIns } from '../../../src/store/sign-ins/sign-ins.ts';
-import { someTimelines } from '../../support/some-timelines.ts';
+import { aTimeline } from '../../support/some-feed.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { aRoute, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -41,8 +41,7 @@ describeEachDatabase('a restore', (open, beside) => {
   it('gives earlier read positions another session after each restore', async () => {
     const sessionOf = async () => {
       const restoreMark = await open().read(readRestoreMark, {});
-      const timelines = someTimelines(open(), { restoreMark });
-      return timelines.readerFor(() => 'lane').sessionOf(aRoute('c'));
+      return aTimeline(open(), () => 'lane', { restoreMark }).sessionOf(aRoute('c'));
     };
     const before = await sessionOf();
     await restore();

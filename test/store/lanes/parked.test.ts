@@ -1,8 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
 import { type MessagePart, waitExpired } from '../../../src/contracts/message.ts';
-import type { TimelineEvent } from '../../../src/contracts/timeline.ts';
 import { revokeOnConsole } from '../../../src/store/access/operate-access.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
@@ -13,16 +11,15 @@ import { recoverRun } from '../../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { readActivity } from '../../../src/store/reads/read-activity.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { isLong } from '../../support/long-run.ts';
-import { someTimelines } from '../../support/some-timelines.ts';
 import { atConsole } from '../access-builders.ts';
 import {
   aCommand,
   account,
   aLane,
   aMessage,
-  aRoute,
   aWorker,
   defaults,
   endWithout,
@@ -99,67 +96,18 @@ async function resultsIn(store: Store, { sessionId }: ClaimedRun): Promise<reado
   );
 }
 
-/** Follows the lane as a page that was just loaded does. */
-function watching(store: Store, laneKey: string) {
-  const reads: Promise<unknown>[] = [];
-  const read: Store['read'] = (query, input) => {
-    const result = store.read(query, input);
-    reads.push(result);
-    return result;
-  };
-  const live = { publish: () => undefined };
-  const timelines = someTimelines({ ...store, read }, { live });
-  const events: TimelineEvent[] = [];
-  const reader = timelines.readerFor(() => laneKey);
-  reader.watch(aRoute('any'), (event) => events.push(event), new AbortController().signal);
-  const isRead = async () => {
-    await Promise.all(reads);
-    // Whatever follows a read without a further wait has happened by the next turn of the event loop.
-    await nextTurn();
-  };
-  return { events, timelines, isRead };
-}
-
-/** Returns the first event: the lane's state, or a change that comes after it was read. */
-async function firstEvent(store: Store, laneKey: string): Promise<TimelineEvent | undefined> {
-  const { events, timelines, isRead } = watching(store, laneKey);
-  await isRead();
-  timelines.hear(laneKey, { kind: 'changed' });
-  return events[0];
-}
-
 const isStale = (error: unknown) => hasCode(error, 'stale_epoch');
 
 describeEachDatabase('a parked run', (open, beside) => {
-  it('reports a parked run to later followers of its lane until it resumes', async () => {
+  it('is part of the activity that its lane’s clients read, until it continues', async () => {
     const store = open();
     const { run, lane } = await aRunWithCalls(store, unique('c'));
+    const waitsFor = async () => (await store.read(readActivity, { laneKey: lane.key })).run?.waitsFor;
+    expect(await waitsFor()).toBeUndefined();
     await park(store, run);
-    const parked = { kind: 'parked', runId: run.runId, reason: 'an approval' };
-    expect(await firstEvent(store, lane.key)).toEqual(parked);
+    expect(await waitsFor()).toBe('an approval');
     await settle(store, run.runId);
-    expect(await firstEvent(store, lane.key)).toEqual({ kind: 'changed' });
-  });
-
-  it('reports a parked run even if another event is heard first', async () => {
-    const store = open();
-    const { run, lane } = await aRunWithCalls(store, unique('c'));
-    await park(store, run);
-    const { events, timelines, isRead } = watching(store, lane.key);
-    timelines.hear(lane.key, { kind: 'changed' });
-    await isRead();
-    expect(events.map(({ kind }) => kind)).toEqual(['changed', 'parked']);
-  });
-
-  it("doesn't report a parked run after newer news of the same run", async () => {
-    const store = open();
-    const { run, lane } = await aRunWithCalls(store, unique('c'));
-    await park(store, run);
-    const started = { kind: 'run', runId: run.runId, state: 'started' } as const;
-    const { events, timelines, isRead } = watching(store, lane.key);
-    timelines.hear(lane.key, started);
-    await isRead();
-    expect(events).toEqual([started]);
+    expect(await waitsFor()).toBeUndefined();
   });
 
   it('keeps the lane of a parked run without holder or lease, and starts no other run there', async () => {
