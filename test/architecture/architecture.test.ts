@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { wordsArePlain } from './plain-words.ts';
+import { titlesArePlain, wordsArePlain } from './plain-words.ts';
 import * as rules from './rules.ts';
 import { readSourceTree, type SourceTree } from './source-tree.ts';
 
@@ -75,6 +75,8 @@ function brokenTree(): SourceTree {
       "import 'node:fs';\nimport '#contracts/noun.ts';\nimport '#channel-kit/retry.ts';\n",
     'plugins/spade/index.ts': "import '#channel-kit/retry.ts';\n",
     'test/mocked.test.ts': "vi.mock('x');\n",
+    'test/halves.test.ts':
+      "it('of what a run works on', f);\nit.each(a)('are kept %s', f);\nit('ends, and goes on', f);\nit('keeps %s', f);\n",
     'test/hasty.test.ts': [
       'const since = performance.now();',
       'expect(performance.now() - since).toBeLessThan(5);',
@@ -250,6 +252,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     ],
   ],
   [
+    'the title of a test makes sense alone',
+    titlesArePlain,
+    [/halves\.test\.ts:1: “of”/, /halves\.test\.ts:2: “are”/, /halves\.test\.ts:3: “goes on”/],
+  ],
+  [
     'every path that a document names exists',
     rules.documentedPathsExist,
     [/names src\/nowhere\.ts/, /names docs\/gone\.md/],
@@ -281,7 +288,7 @@ describe('a tree that breaks the rules', () => {
         String(pattern),
       ).toBe(true);
     expect(found.join('\n')).not.toMatch(
-      /teleporter|named\.ts:6|commands\/warp\.ts|second\.ts:7|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12/,
+      /teleporter|named\.ts:6|commands\/warp\.ts|second\.ts:7|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12|halves\.test\.ts:4/,
     );
   });
 });

@@ -5,7 +5,9 @@ import * as is from 'typescript/unstable/ast/is';
 import { API } from 'typescript/unstable/sync';
 import { findClockAssertions } from './clock-assertions.ts';
 import { type CommandUse, findCommandUses } from './command-names.ts';
+import { type DeclaredName, findDeclaredNames } from './declared-names.ts';
 import { findTableWrites, type TableWrite } from './table-writes.ts';
+import { findTitles, type Title } from './test-titles.ts';
 
 /** The input of the rules: every TypeScript file of a project, as parsed by TypeScript itself. */
 export type SourceTree = { readonly root: string; readonly modules: readonly Module[] };
@@ -26,6 +28,10 @@ export type Module = {
   readonly clockAssertions: readonly number[];
   readonly tableWrites: readonly (Omit<TableWrite, 'at'> & { readonly line: number })[];
   readonly commandUses: readonly (Omit<CommandUse, 'at'> & { readonly line: number })[];
+  /** Of tests; empty for other files. */
+  readonly titles: readonly (Omit<Title, 'at'> & { readonly line: number })[];
+  /** Of other files; empty for tests. */
+  readonly declared: readonly (Omit<DeclaredName, 'at'> & { readonly line: number })[];
 };
 
 export type Import = {
@@ -91,11 +97,26 @@ function readModule(root: string, path: string, file: SourceFile): Module {
     // This rule itself names what it searches for.
     if (!path.startsWith('test/architecture/')) findings.oddities.push(`${lineAt(match.index)}: ${match[0]}`);
   }
-  const clockAssertions = path.startsWith('test/') ? findClockAssertions(file).map(lineAt) : [];
+  const isOfTests = path.startsWith('test/');
+  const clockAssertions = isOfTests ? findClockAssertions(file).map(lineAt) : [];
+  const titles = isOfTests ? findTitles(file).map(({ at, text }) => ({ text, line: lineAt(at) })) : [];
+  const declared = isOfTests
+    ? []
+    : findDeclaredNames(file).map(({ at, name }) => ({ name, line: lineAt(at) }));
   const tableWrites = findTableWrites(file).map(({ at, ...write }) => ({ ...write, line: lineAt(at) }));
   const commandUses = findCommandUses(file).map(({ at, name }) => ({ name, line: lineAt(at) }));
   const lineCount = file.text.trimEnd().split('\n').length;
-  return { path, text: file.text, lineCount, clockAssertions, tableWrites, commandUses, ...findings };
+  const names = { titles, declared };
+  return {
+    path,
+    text: file.text,
+    lineCount,
+    clockAssertions,
+    tableWrites,
+    commandUses,
+    ...names,
+    ...findings,
+  };
 }
 
 function readImport(node: Node, onImport: (specifier: string, names: readonly string[]) => void): void {

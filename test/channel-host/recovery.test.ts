@@ -168,7 +168,7 @@ describe('unreadable events', () => {
     expect(network.gaps).toHaveLength(1);
   });
 
-  it('reports unreadable events with the channel’s explanation, each kind once per batch', async () => {
+  it("reports unreadable events with the channel's explanation, each kind once per batch", async () => {
     const network = await aHostedNetwork();
     await network.begin();
     const unread = (key: string, gap?: ChannelGap) => ({

@@ -9,7 +9,7 @@ it('writes a short time in the given time zone', () => {
   expect(localSecond(at, 'America/New_York')).toBe('2026-11-22 18:28:03');
 });
 
-it('writes a time in the machine’s time zone by default', () => {
+it("writes a time in the machine's time zone by default", () => {
   const file = new URL('../../src/channel-kit/time-text.ts', import.meta.url);
   const script = `import(${JSON.stringify(file.href)}).then(({ localTime, localSecond }) => console.log(localTime(${at}), localSecond(${at})))`;
   const env = { PATH: process.env.PATH, TZ: 'Asia/Tokyo' };

@@ -322,7 +322,7 @@ describe('the chat client', () => {
       await chat.code;
     });
 
-    it('writes lines instead of columns if the terminal’s size is unknown', async () => {
+    it("writes lines instead of columns if the terminal's size is unknown", async () => {
       session.say(route, { text: 'from yesterday' });
       await adapter.start(session.intake);
       const chat = start({ columns: 0, rows: 0 });

@@ -21,7 +21,7 @@ function aHome() {
   return home;
 }
 
-it('names the folder that can’t be written in one sentence, whatever the command', () => {
+it("names the folder that can't be written in one sentence, whatever the command", () => {
   const home = aHome();
   expect(parleyAsOther(home, 'agent', 'init')).toEqual({
     status: 1,

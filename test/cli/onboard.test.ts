@@ -76,7 +76,7 @@ async function choose(answers: Shell, shell: Shell = {}, channels: OnboardDeps['
 const settings = async () => JSON.parse(await readFile(join(home, 'parley.config.json'), 'utf8'));
 
 describe('the model chosen in onboarding', () => {
-  it('switches from a server of one’s own to Claude', async () => {
+  it("switches from a server of one's own to Claude", async () => {
     await choose(ownServer);
     expect(await settings()).toEqual({ model: 'server/qwen3', providers: { server: { baseUrl: house } } });
     const { said } = await choose(claude);
@@ -222,7 +222,7 @@ it("gives no server another server's key", async () => {
   expect(await readFile(join(home, '.env'), 'utf8')).toBe(`OPENAI_API_KEY=${gptKey}\nSERVER_API_KEY=\n`);
 });
 
-it('accepts a short key for a server of one’s own and starts with it', async () => {
+it("accepts a short key for a server of one's own and starts with it", async () => {
   const { said } = await choose({ ...ownServer, 'Its API key (empty: none)': 'ollama' });
   expect(said).toContain('Model: server/qwen3 at');
   expect(await readFile(join(home, '.env'), 'utf8')).toBe('SERVER_API_KEY=ollama\n');

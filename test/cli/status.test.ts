@@ -36,7 +36,7 @@ it('says how to start Parley if nothing runs on the folder', async () => {
 });
 
 it.each(['a page of something else', '{"version":1}', ''])(
-  'sends no token to another program on its port or at a dead gateway’s address: %j',
+  "sends no token to another program on its port or at a dead gateway's address: %j",
   async (answer) => {
     const folder = aFolder();
     const { url, port, tokens } = await anotherProgram(answer);
@@ -51,7 +51,7 @@ it.each(['a page of something else', '{"version":1}', ''])(
   },
 );
 
-it('says why a gateway isn’t ready and names one that does not answer', async () => {
+it("says why a gateway isn't ready and names one that does not answer", async () => {
   const folder = aFolder();
   const reason = `Parley can't start yet: The data folder ${folder} is on a disk that is full.`;
   const { server, port } = await aServer({

@@ -41,7 +41,7 @@ function turned(all: readonly Shape[]): readonly Shape[] {
 
 describe(`the time for a text twice as long (seed ${seed})`, () => {
   it.each([...parsers, ...outsideParsers])(
-    'is at most three times as long: $name',
+    'takes at most three times as long for a text twice as long: $name',
     { timeout: isLong ? 3_600_000 : 600_000 },
     (parser) => {
       expect(steepShapes(parser, turned(knownShapes), longestKnown)).toEqual([]);
@@ -49,7 +49,7 @@ describe(`the time for a text twice as long (seed ${seed})`, () => {
     },
   );
 
-  it('is at most three times as long for ticks that nothing closes, each run longer than the one before', () => {
+  it('takes at most three times as long for twice as many unclosed ticks, in ever longer runs', () => {
     // Searching for the end of each run takes time proportional to the text's length to the power of 1.5. The length
     // grows faster than the number that is doubled, so that this shows.
     const textOf = (size: number) =>
@@ -68,7 +68,7 @@ describe(`the time for a text twice as long (seed ${seed})`, () => {
         return seen;
       },
     },
-  ])('would be noticed if it were more: $name', (parser) => {
+  ])('would notice a steeper growth: $name', (parser) => {
     const shape = { prefix: '', unit: '\n', closing: '', suffix: '' };
     // Long enough that no machine is too fast for a comparison.
     expect(steepShapes(parser, [shape], longestKnown)).not.toEqual([]);

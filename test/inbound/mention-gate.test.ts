@@ -61,7 +61,7 @@ describe('the mention gate', () => {
     [true, 'always', true],
     [false, 'mention', false],
   ] as const)(
-    'with requireMention %s and /activation %s, returns %s for an ordinary message',
+    'lets requireMention %s and /activation %s decide %s for an ordinary message',
     (requireMention, activation, passes) => {
       expect(passesMentionGate(aMessage(), aGate({ requireMention, activation }))).toBe(passes);
     },

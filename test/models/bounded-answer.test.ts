@@ -61,7 +61,7 @@ test.each([
   ['anthropic', startAnthropicServer],
   ['openai', startOpenAiServer],
 ] as const)(
-  'fails a call over an %s server’s endless event without another request',
+  "fails a call over an %s server's endless event without another request",
   async (kind, startServer) => {
     const server = await startServer();
     onTestFinished(() => server.close());

@@ -54,7 +54,7 @@ describe('budget rules', () => {
     expect([endOf(last), endOf(last + 1)]).toEqual([ends[2], Date.UTC(2026, 10, 23, 23)]);
   });
 
-  it('prefers an agent’s own budgets; a sub-agent spends those of the agent above it', () => {
+  it("prefers an agent's own budgets; a sub-agent spends those of the agent above it", () => {
     const agents = [
       { id: 'main', budgets: { run: 10, tree: 30 } },
       { id: 'scout', budgets: { run: 1, tree: 3, person: 4 } },
@@ -77,7 +77,7 @@ describe('budget rules', () => {
     expect(isFree('gone', 'main')).toBe(false);
   });
 
-  it('applies the default agent’s budgets to an agent that left the configuration', () => {
+  it("applies the default agent's budgets to an agent that left the configuration", () => {
     const agents = [{ id: 'main', budgets: { run: 10 } }];
     expect(limitsIn({ agents }, { agentId: 'gone', topAgentId: 'gone' }).limits).toEqual({ 'run:r': 10 });
   });

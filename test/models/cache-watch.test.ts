@@ -53,7 +53,7 @@ describe('prompt cache diagnostics', () => {
     ]);
   });
 
-  it('asks about the cache only at Anthropic’s own server', async () => {
+  it("asks about the cache only at Anthropic's own server", async () => {
     server.script(() => ({ text: 'Hello.', cacheMiss: 'system_changed' }));
     const start = server.requests.length;
     const provider = createAnthropicProvider({ ...access, baseUrl: server.url });

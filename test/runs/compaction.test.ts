@@ -327,7 +327,7 @@ describe('the compaction of a conversation', () => {
     expect(lifeOf(run.runId)).toEqual(['started', 'ended: timeout']);
   });
 
-  it("says once that the model isn't answering yet, whoever asked for the summary", async () => {
+  it("says once that the model isn't answering yet, no matter who asked for the summary", async () => {
     let busy = 0;
     model.script((body) => {
       if (!isSummary(body) || busy === 0) return plain(body);

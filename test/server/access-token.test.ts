@@ -10,7 +10,7 @@ beforeEach(async () => {
   dataDir = aFolder();
 });
 
-describe('the owner’s token', () => {
+describe("the owner's token", () => {
   it('creates a token of 256 bits once, readable by its owner only', async () => {
     const token = await accessToken(dataDir);
     expect(Buffer.from(token, 'base64url')).toHaveLength(32);

@@ -106,7 +106,7 @@ describe('host and origin', () => {
     }
   });
 
-  it('answers as usual if a client offers another protocol, as Java’s does with each request', async () => {
+  it("answers as usual if a client offers another protocol, as Java's does with each request", async () => {
     const offer = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAEAAEAA' };
     const headers = { ...offer, authorization: `Bearer ${running.token}` };
     expect((await send({ port: running.port, path: '/api/status', headers })).status).toBe(200);

@@ -50,7 +50,7 @@ describe('the session key of an event', () => {
     expect(sessionKeyOf(anEvent(), settings({ dmScope }))).toBe(key);
   });
 
-  it('names a group by its conversation, whoever writes and whatever the DM scope', () => {
+  it('names a group by its conversation, whatever its senders and the DM scope', () => {
     const everyScope = ['per-account-channel-peer', 'per-channel-peer', 'per-peer', 'main'] as const;
     for (const dmScope of everyScope) {
       for (const user of ['12', '13']) {

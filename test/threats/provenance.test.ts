@@ -64,7 +64,7 @@ describe('text that its sender did not write (threat 19)', () => {
     },
   );
 
-  it('is not addressed in a group by borrowed text, however that names the bot', async () => {
+  it('ignores borrowed text in a group, however it names the bot', async () => {
     const [open] = openNetworks;
     const network = open();
     const policies = { dmPolicy: 'open', groupPolicy: 'allowlist' } as const;

@@ -19,7 +19,7 @@ function aTime() {
 }
 
 describe('messages missed while Parley was down', () => {
-  it('hands over missed messages once, in order and page by page, without the bot’s own', async () => {
+  it("hands over missed messages once, in order and page by page, without the bot's own", async () => {
     const { server, ada, general, dm, begin, readings } = await aDiscordStage();
     const first = await begin();
     server.people.sends({ from: ada, text: 'before' });

@@ -97,7 +97,7 @@ describe('a message', () => {
     ['somebody who may manage the guild', { member: { roles: [adminRole] } }, true],
     ['somebody with another role', { member: { roles: [ownRole] } }, false],
     ['somebody with a role nobody knows', { member: { roles: ['1'] } }, false],
-  ])('decides that a message from %s is or is not an administrator’s', (_, over, isAdmin) => {
+  ])("decides that a message from %s is or is not an administrator's", (_, over, isAdmin) => {
     const { read } = aScene();
     expect(only(read('MESSAGE_CREATE', aMessage(over))).envelope.sender.isAdmin).toBe(isAdmin);
   });

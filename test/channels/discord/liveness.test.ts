@@ -340,7 +340,7 @@ describe('numbers from the gateway', () => {
 });
 
 describe('invalid frames', () => {
-  it('ignores frames that are not Discord’s', async () => {
+  it("ignores frames that are not Discord's", async () => {
     const bot = await aBot();
     const { server, intake } = bot;
     await bot.begin();

@@ -33,7 +33,7 @@ describe('a file on Discord', () => {
     await expect(fetched({ ...ref, sizeBytes: 1 }, 5)).rejects.toMatchObject({ code: 'media_too_large' });
   });
 
-  it('downloads files from Discord’s hosts only', async () => {
+  it("downloads files from Discord's hosts only", async () => {
     const asked: string[] = [];
     const elsewhere = createServer((request, response) => {
       asked.push(request.url ?? '');

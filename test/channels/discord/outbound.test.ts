@@ -71,7 +71,7 @@ describe('a send', () => {
     expect(callOf(media, {}, 11 * 1024 * 1024)).toMatchObject({ method: 'none' });
   });
 
-  it('refuses a text that is too long and ids that are not Discord’s', () => {
+  it("refuses a text that is too long and ids that are not Discord's", () => {
     expect(callOf(text('x'.repeat(2001))).method).toBe('none');
     expect(callOf(text('*'.repeat(1001))).method).toBe('none');
     expect(callOf(text('x'), { conversation: conversationId('../1') }).method).toBe('none');

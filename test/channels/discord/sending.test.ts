@@ -247,7 +247,7 @@ describe('files', () => {
     expect(server.botMessages(dm.id)).toMatchObject([{ files: [{ name: 'plan.txt', sizeBytes: 6 }] }]);
   });
 
-  it('sends a file while Signal’s HTTP client is loaded, too', async () => {
+  it("sends a file while Signal's HTTP client is loaded, too", async () => {
     await import('undici');
     const { server, dm, dataDir, route, begin } = await aDiscordStage();
     const { adapter } = await begin();

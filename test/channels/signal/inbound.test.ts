@@ -145,7 +145,7 @@ describe('mentions', () => {
     });
   });
 
-  it('is not addressed by mentions of others or by its bare name', () => {
+  it('does not count mentions of others or its bare name as addressing the bot', () => {
     server.people.writes({ from: ada, to: team, text: '@Bob and @Parley', mentioning: [bob] });
     expect(eventOf('message').mentionsBot).toBe(false);
   });
@@ -338,7 +338,7 @@ describe('changes', () => {
   });
 });
 
-describe('the account’s other devices', () => {
+describe("the account's other devices", () => {
   it("reads a note to self as its owner's message", () => {
     const message = server.people.writes({ from: server.account, text: 'remind me' });
     expect(only()).toMatchObject({

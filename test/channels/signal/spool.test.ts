@@ -77,7 +77,7 @@ describe('the contents of the spool', () => {
     ]);
   });
 
-  it("is readable only by its process's user", async () => {
+  it("keeps the file readable by its process's user only", async () => {
     await (await open()).append(entry(1));
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });

@@ -118,7 +118,7 @@ const fates: Readonly<Record<string, { readonly as: string }>> = {
   ...undocumentedMessageFields,
 };
 
-it('leaves a trace of any combination of Discord’s content fields with unknown ones', () => {
+it("leaves a trace of any combination of Discord's content fields with unknown ones", () => {
   const pieces = inputs.flatMap(({ dispatch: { t, d }, read }) =>
     t === 'MESSAGE_CREATE' && read?.event === 'message' && read.unknown === undefined
       ? Object.entries(d).filter(([field, value]) => isContent(field) && String(value ?? '') !== '')

@@ -23,7 +23,7 @@ const ends: readonly { readonly endReason: string; readonly outcome: Outcome }[]
 describeEachDatabase('a lane', (open) => {
   const endAs = (run: ClaimedRun, end: (typeof ends)[number]) => endWithout(open(), run, end.endReason, end);
 
-  it('runs what waits for a run, however that run ends, in every mode (pitfall 1)', async () => {
+  it('runs the messages that wait for a run, however that run ends, in every mode (pitfall 1)', async () => {
     for (const mode of queueModes) {
       for (const end of ends) {
         const { lane, say, claimRun, begin, answer } = aConversation(open(), {

@@ -64,7 +64,7 @@ describeEachDatabase('the trace of a message', (open, { sql }) => {
     );
   });
 
-  it('says that a message is with a parked run, and what waits for that run', async () => {
+  it('says that a message is with a parked run, and which message waits for that run', async () => {
     const { say, begin } = aConversation(open());
     const [asked, behind] = [unique('m'), unique('m')];
     const run = await begin('hi', { messageId: asked });
