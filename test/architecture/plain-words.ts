@@ -44,9 +44,6 @@ const replacedInTitles: readonly (readonly [RegExp, string])[] = [
   [/\bwhat (?:waits|stands|comes|goes)\b/gi, 'name it: waiting messages, the preview'],
 ];
 
-/** Folders whose titles are still to be written as sentences. */
-const unfinished = /^test\/(?:e2e|platforms)\//;
-
 const tops = /^(?:src|channels|plugins|bench|scripts)\//;
 
 /** Block comments, and each run of line comments. */
@@ -75,13 +72,11 @@ export const wordsArePlain: Rule = (tree) => [
 
 /** The title of a test is a sentence that makes sense without its `describe`. */
 export const titlesArePlain: Rule = (tree) =>
-  tree.modules
-    .filter(({ path }) => !unfinished.test(path))
-    .flatMap(({ path, titles }) =>
-      titles.flatMap(({ text, line }) =>
-        findReplaced(`${path}:${line}`, text, [...halves, ...replaced, ...replacedInTitles]),
-      ),
-    );
+  tree.modules.flatMap(({ path, titles }) =>
+    titles.flatMap(({ text, line }) =>
+      findReplaced(`${path}:${line}`, text, [...halves, ...replaced, ...replacedInTitles]),
+    ),
+  );
 
 function findReplaced(where: string, text: string, phrases = replaced): readonly string[] {
   return phrases.flatMap(([phrase, instead]) =>

@@ -85,7 +85,7 @@ describe('the output of a running tool', () => {
     return { run, clock, write, outputs };
   };
 
-  it('is told at its newest five times a second at most, however often it grows', async () => {
+  it('sends the newest output at most five times a second, however often it grows', async () => {
     const { clock, write, outputs } = aFeedOfRun();
     for (let line = 1; line <= 1_000; line += 1) write(`line ${line}`);
     await clock.advance(199);
@@ -97,7 +97,7 @@ describe('the output of a running tool', () => {
     expect(outputs()).toHaveLength(4);
   });
 
-  it('is its end where it is long, without secrets and control characters', async () => {
+  it('sends the end of long output, without secrets and control characters', async () => {
     const secret = 'sk-secret';
     const { clock, write, outputs } = aFeedOfRun((text) => text.replaceAll(secret, '[secret]'));
     write(`${secret}\u001b[31m${'word '.repeat(2_000_000)}${secret}\u0007 \u001b[2Jend`);
@@ -107,7 +107,7 @@ describe('the output of a running tool', () => {
     expect(text).toMatch(/^(?:word|ord|rd|d)? .*word \[secret\] end$/);
   });
 
-  it('is not told behind the end of its call or of its run', async () => {
+  it('sends no output after the end of its call or run', async () => {
     const { run, clock, write, outputs } = aFeedOfRun();
     const end: AgentEvent = {
       ...{ type: 'tool_execution_end', callId: 'c', name: 'look' },

@@ -99,7 +99,7 @@ async function resultsIn(store: Store, { sessionId }: ClaimedRun): Promise<reado
 const isStale = (error: unknown) => hasCode(error, 'stale_epoch');
 
 describeEachDatabase('a parked run', (open, beside) => {
-  it('is part of the activity that its lane’s clients read, until it continues', async () => {
+  it("shows a parked run in its lane's activity until it continues", async () => {
     const store = open();
     const { run, lane } = await aRunWithCalls(store, unique('c'));
     const waitsFor = async () => (await store.read(readActivity, { laneKey: lane.key })).run?.waitsFor;
