@@ -88,8 +88,8 @@ function faultOf(url: string, response: ResponseLike): Error | undefined {
 }
 
 /**
- * Serializes a form. Signal's HTTP client is a newer version of this library's; once loaded, it handles the requests of
- * both, and it rejects the other's forms.
+ * Serializes a form. The rest of Parley uses a newer version of this library's HTTP client, which handles the requests
+ * of both and rejects the other's forms.
  */
 async function withBytes(init: RequestOptions): Promise<RequestOptions> {
   if (!(init.body instanceof FormData)) return init;

@@ -18,7 +18,7 @@ import { isStoreAway, ParleyError } from '#contracts/errors.ts';
 import { type ChannelId, connectionName, type EventKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Sections } from '#contracts/section.ts';
-import { leanFetch } from '../http/lean-fetch.ts';
+import { outboundFetch } from '../http/outbound-fetch.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import type { Store } from '../store/base/command.ts';
 import { accountKeyOf } from '../store/base/keys.ts';
@@ -216,7 +216,7 @@ async function identify(
     ...channel.deps,
     log,
     clock: deps.clock,
-    fetch: leanFetch,
+    fetch: outboundFetch,
     ...(deps.sections && { sections: deps.sections }),
   });
   const limit = { clock: deps.clock, limitMs: identifyLimitMs, what: 'Asking for the account' };

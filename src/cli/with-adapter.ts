@@ -8,7 +8,7 @@ import type { Log } from '#contracts/log.ts';
 import type { ConfiguredAccount } from '../channel-host/configured-accounts.ts';
 import type { Config } from '../config/config.ts';
 import { revealSettings } from '../config/secret.ts';
-import { leanFetch } from '../http/lean-fetch.ts';
+import { outboundFetch } from '../http/outbound-fetch.ts';
 
 /**
  * Creates the channel's adapter for as long as `use` takes, even alongside a running gateway. It doesn't receive
@@ -38,7 +38,7 @@ export async function withAdapter<T>(
   const adapter = definition.create(settings.data, {
     log: noLog,
     clock: systemClock,
-    fetch: leanFetch,
+    fetch: outboundFetch,
     dataDir,
   });
   try {

@@ -7,5 +7,3 @@ const http = process.getBuiltinModule('node:http');
 
 /** Creates a server, like `node:http`. */
 export const createServer = http.createServer;
-export const requestHttp = http.request;
-export const requestHttps = process.getBuiltinModule('node:https').request;

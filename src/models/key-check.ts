@@ -3,7 +3,7 @@ import { parseJson } from '#channel-kit/parse-json.ts';
 import type { RefusalClass } from '#contracts/model.ts';
 import type { ProviderSettings } from '../config/config.ts';
 import { revealAll } from '../config/secret.ts';
-import { leanFetch } from '../http/lean-fetch.ts';
+import { outboundFetch } from '../http/outbound-fetch.ts';
 import { anthropicHost } from './anthropic.ts';
 import { lostConnection, wordsOf } from './api-fault.ts';
 import { openAiHost } from './openai/openai.ts';
@@ -64,7 +64,7 @@ async function takesCalls(
     try {
       const own = { ...revealAll(headers ?? {}), 'content-type': 'application/json' };
       const request = { method: 'POST', headers: own, body: '{}', signal };
-      const answer = await leanFetch(under(base ?? '', path), request);
+      const answer = await outboundFetch(under(base ?? '', path), request);
       const body = (await answer.text()).slice(0, longestRefusal);
       const refusal = readRefusal({ status: answer.status, headers: answer.headers, body, isAnswer: true });
       if (!refusal.isPage && classOf(refusal, () => '') !== 'address') return true;
@@ -109,7 +109,7 @@ async function checkAt(
   const own = revealAll(provider.headers ?? {});
   try {
     const { url, headers } = questionFor(provider, key);
-    const answer = await leanFetch(url, { headers: { ...own, ...headers }, signal });
+    const answer = await outboundFetch(url, { headers: { ...own, ...headers }, signal });
     const body = (await answer.text()).slice(0, longestRefusal);
     const refusal = readRefusal({ status: answer.status, headers: answer.headers, body, isAnswer: true });
     if (answer.ok && !refusal.isPage)

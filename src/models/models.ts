@@ -5,7 +5,7 @@ import type { LlmProvider, ModelPurpose, TurnModels } from '#contracts/model.ts'
 import type { Config, ModelSettings, ProviderSettings } from '../config/config.ts';
 import { findModel } from '../config/model-settings.ts';
 import { revealAll } from '../config/secret.ts';
-import { leanFetch } from '../http/lean-fetch.ts';
+import { outboundFetch } from '../http/outbound-fetch.ts';
 import { createAnthropicProvider } from './anthropic.ts';
 import { withBoundedAnswers } from './bounded-answer.ts';
 import { createDemoProvider } from './demo.ts';
@@ -133,7 +133,7 @@ export function claimModels(
 
 type ProviderDeps = {
   readonly clock: Clock;
-  readonly fetch?: typeof leanFetch | undefined;
+  readonly fetch?: typeof outboundFetch | undefined;
   /** Called when a refusal names a smaller window than is known. `model`: `provider/id`; `window` in tokens. */
   readonly noteWindow?: ((model: string, window: number) => void) | undefined;
   /** Called when one of a provider's keys is refused, and when one is first accepted. */
@@ -144,7 +144,7 @@ type ProviderDeps = {
 export function createProvider(
   model: ModelSettings,
   { kind, apiKeys, baseUrl, headers }: ProviderSettings,
-  { clock, fetch = leanFetch, noteWindow, noteKey }: ProviderDeps,
+  { clock, fetch = outboundFetch, noteWindow, noteKey }: ProviderDeps,
 ): LlmProvider {
   const options: ProviderOptions = {
     name: model.provider,

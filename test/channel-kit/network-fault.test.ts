@@ -2,11 +2,11 @@ import { createServer, type Server } from 'node:net';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
-import { leanFetch } from '../../src/http/lean-fetch.ts';
+import { outboundFetch } from '../../src/http/outbound-fetch.ts';
 
 const clients: readonly (readonly [string, (url: string) => Promise<unknown>])[] = [
   ['fetch', (url) => fetch(url)],
-  ['the lean fetch', (url) => leanFetch(url)],
+  ['the outbound fetch', (url) => outboundFetch(url)],
   ['undici', (url) => request(url)],
 ];
 

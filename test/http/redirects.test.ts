@@ -8,7 +8,7 @@ import { SignalApi } from '../../channels/signal/api.ts';
 import { startSocket } from '../../channels/signal/socket.ts';
 import { connectBot } from '../../channels/telegram/bot-api.ts';
 import { fetchMedia as fetchFromTelegram } from '../../channels/telegram/media.ts';
-import { leanFetch } from '../../src/http/lean-fetch.ts';
+import { outboundFetch } from '../../src/http/outbound-fetch.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { createOpenAiProvider } from '../../src/models/openai/openai.ts';
 import { aPatientClock, aRequest, eventsOf, failureIn } from '../models/builders.ts';
@@ -67,7 +67,7 @@ async function askModel(api: keyof typeof providers, { url }: Target, fetch?: ty
 
 const wanted = (ref: string) => ({ ref: { ref, kind: 'image' }, maxBytes: 1_000, signal: signal() }) as never;
 
-const telegram = ({ url }: Target) => connectBot({ token, apiRoot: url } as never, leanFetch);
+const telegram = ({ url }: Target) => connectBot({ token, apiRoot: url } as never, outboundFetch);
 const signalApi = ({ url }: Target) => new SignalApi({ apiUrl: url, callTimeoutMs: 5_000 });
 
 async function drain(bytes: AsyncIterable<Uint8Array>): Promise<void> {
@@ -90,8 +90,8 @@ function socketTo({ url }: Target): Promise<string> {
 
 /** Each call throws, or returns what says that it failed. */
 const callers: Readonly<Record<string, (to: Target) => Promise<unknown>>> = {
-  'a model of the Anthropic kind': (to) => askModel('anthropic', to, leanFetch),
-  'a model of the OpenAI kind': (to) => askModel('openai', to, leanFetch),
+  'a model of the Anthropic kind': (to) => askModel('anthropic', to, outboundFetch),
+  'a model of the OpenAI kind': (to) => askModel('openai', to, outboundFetch),
   'an SDK with its own fetch': (to) => askModel('openai', to),
   'a call to Telegram': async (to) =>
     (await telegram(to)).api.sendMessage({ chat_id: 1, text: 'secret' }, signal()),
@@ -113,7 +113,7 @@ const callers: Readonly<Record<string, (to: Target) => Promise<unknown>>> = {
   'a question to Signal’s server': (to) => signalApi(to).about(signal()),
   'a download from Signal’s server': (to) => signalApi(to).open('/v1/attachments/x', signal()),
   'the socket to Signal’s server': socketTo,
-  'an export of traces': ({ url }) => leanFetch(`${url}/v1/traces`, { method: 'POST', body: '{}' }),
+  'an export of traces': ({ url }) => outboundFetch(`${url}/v1/traces`, { method: 'POST', body: '{}' }),
 };
 
 const cases = Object.entries(callers).flatMap(([name, caller]) =>
@@ -143,7 +143,9 @@ it.each([
     response.writeHead(302, { location }).end();
   });
   const said = everything(
-    await leanFetch(await listen(server), { method: 'POST', body: '{}' }).catch((error: unknown) => error),
+    await outboundFetch(await listen(server), { method: 'POST', body: '{}' }).catch(
+      (error: unknown) => error,
+    ),
   );
   expect(said).toMatch(says);
   expect(said).not.toContain('hidden');

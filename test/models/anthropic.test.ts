@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LlmMessage, ModelEvent, ModelRequest } from '#contracts/model.ts';
-import { leanFetch } from '../../src/http/lean-fetch.ts';
+import { outboundFetch } from '../../src/http/outbound-fetch.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { playEvents } from '../agent/support/llm-events.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
@@ -106,8 +106,8 @@ describe('answers', () => {
     const linger = createGate();
     server.script([{ text: 'all of it', linger }]);
     const answers: Response[] = [];
-    const fetch: typeof leanFetch = async (...call) => {
-      const answer = await leanFetch(...call);
+    const fetch: typeof outboundFetch = async (...call) => {
+      const answer = await outboundFetch(...call);
       answers.push(answer);
       return answer;
     };

@@ -4,7 +4,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Config } from '../../config/config.ts';
 import { revealAll } from '../../config/secret.ts';
 import { bytesOf } from '../../config/units.ts';
-import { leanFetch } from '../../http/lean-fetch.ts';
+import { outboundFetch } from '../../http/outbound-fetch.ts';
 import type { CallObserver } from './call-observer.ts';
 import type { Tracer } from './spans.ts';
 
@@ -48,7 +48,7 @@ async function openTracing({ tracing }: Pick<Config, 'tracing'>, deps: Observers
     import('./traced-calls.ts'),
   ]);
   const headers = revealAll(tracing.headers);
-  const tracer = createOtlpTracer({ ...deps, endpoint, headers, fetch: leanFetch });
+  const tracer = createOtlpTracer({ ...deps, endpoint, headers, fetch: outboundFetch });
   return { tracer, calls: tracedCalls(tracer, deps.clock) };
 }
 

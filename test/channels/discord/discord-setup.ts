@@ -8,7 +8,7 @@ import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { DiscordAdapter } from '../../../channels/discord/adapter.ts';
 import { channel } from '../../../channels/discord/index.ts';
-import { leanFetch } from '../../../src/http/lean-fetch.ts';
+import { outboundFetch } from '../../../src/http/outbound-fetch.ts';
 import {
   type DiscordServer,
   type DiscordServerOptions,
@@ -59,7 +59,7 @@ function newAdapter(server: DiscordServer, dataDir: string, options: AdapterOpti
     log: options.log ?? silentLog,
     clock: options.clock ?? hastyClock,
     dataDir,
-    fetch: leanFetch,
+    fetch: outboundFetch,
   };
   const config = channel.configSchema.parse({
     token: options.token ?? server.token,

@@ -9,7 +9,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { connectBot } from '../../../channels/telegram/bot-api.ts';
 import { telegramConfig } from '../../../channels/telegram/config.ts';
-import { leanFetch } from '../../../src/http/lean-fetch.ts';
+import { outboundFetch } from '../../../src/http/outbound-fetch.ts';
 import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
 import { aFolder } from '../../support/own-folder.ts';
 import { recordingLog } from '../../support/silent-log.ts';
@@ -266,7 +266,7 @@ describe('files', () => {
 
   it('fails only the upload if its file disappears before it is read', async () => {
     const config = telegramConfig.parse({ token: server.token, apiRoot: server.apiRoot });
-    const { api, fileOf } = await connectBot(config, leanFetch);
+    const { api, fileOf } = await connectBot(config, outboundFetch);
     const document = fileOf({ path: join(folder, 'gone'), name: 'a' }, forever);
     await expect(api.sendDocument({ chat_id: ada.id, document }, forever)).rejects.toThrow();
     expect(server.sent).toEqual([]);

@@ -7,7 +7,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { Span } from '#contracts/span.ts';
 import type { TelegramAdapter } from '../../../channels/telegram/adapter.ts';
 import { channel } from '../../../channels/telegram/index.ts';
-import { leanFetch } from '../../../src/http/lean-fetch.ts';
+import { outboundFetch } from '../../../src/http/outbound-fetch.ts';
 import type { TelegramServer } from '../../platforms/telegram/server.ts';
 import type { TgEntity, TgUser } from '../../platforms/telegram/types.ts';
 import { silentLog } from '../../support/silent-log.ts';
@@ -32,7 +32,7 @@ export function newAdapter(
 ) {
   const deps: ChannelDeps = {
     log: options.log ?? silentLog,
-    fetch: leanFetch,
+    fetch: outboundFetch,
     clock: options.clock ?? hastyClock,
     dataDir: '/nonexistent',
   };

@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -8,8 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import { nodeFlags } from '../../bin/node-settings.mjs';
-import { leanFetch } from '../../src/http/lean-fetch.ts';
-import { flushEventLoop } from '../support/flush-event-loop.ts';
+import { outboundFetch } from '../../src/http/outbound-fetch.ts';
 
 let server: Server | undefined;
 afterEach(() => {
@@ -34,10 +33,10 @@ const echo: RequestListener = async (request, response) => {
 
 const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"text":"né 🙂"}' };
 
-describe('the lean fetch', () => {
+describe('outboundFetch', () => {
   it.each(['/', '/refused'])('answers as fetch does at %s', async (path) => {
     const url = `${await serving(echo)}${path}`;
-    const [lean, plain] = await Promise.all([leanFetch(url, post), fetch(url, post)]);
+    const [lean, plain] = await Promise.all([outboundFetch(url, post), fetch(url, post)]);
     expect([lean.ok, lean.status, lean.statusText]).toEqual([plain.ok, plain.status, plain.statusText]);
     expect(lean.headers.get('content-type')).toBe(plain.headers.get('content-type'));
     expect(lean.headers.getSetCookie()).toEqual(plain.headers.getSetCookie());
@@ -47,8 +46,8 @@ describe('the lean fetch', () => {
   it("makes calls without loading Node's own undici, unlike an import of node:http", async () => {
     const url = await serving(echo);
     const program = `
-      import { leanFetch } from ${JSON.stringify(new URL('../../src/http/lean-fetch.ts', import.meta.url))};
-      const answer = await leanFetch('${url}', ${JSON.stringify(post)});
+      import { outboundFetch } from ${JSON.stringify(new URL('../../src/http/outbound-fetch.ts', import.meta.url))};
+      const answer = await outboundFetch('${url}', ${JSON.stringify(post)});
       const isLoaded = () => process.moduleLoadList.some((name) => name.includes('deps/undici'));
       const lean = isLoaded();
       await import('node:http');
@@ -64,7 +63,7 @@ describe('the lean fetch', () => {
       await rest.promise;
       response.end('two');
     });
-    const answer = await leanFetch(url);
+    const answer = await outboundFetch(url);
     const read: string[] = [];
     for await (const chunk of answer.body ?? []) {
       read.push(Buffer.from(chunk).toString());
@@ -73,14 +72,15 @@ describe('the lean fetch', () => {
     expect(read).toEqual(['one', 'two']);
   });
 
-  it('reuses its connection', async () => {
+  it('reuses its connections', async () => {
     const url = await serving(echo);
     let connections = 0;
     server?.on('connection', () => {
       connections += 1;
     });
-    for (let call = 0; call < 5; call++) await (await leanFetch(url, post)).text();
-    expect(connections).toBe(1);
+    for (let call = 0; call < 10; call++) await (await outboundFetch(url, post)).text();
+    // A call that follows at once may find the first connection not yet free.
+    expect(connections).toBeLessThanOrEqual(2);
   });
 
   it('aborts with its signal before and during the answer', async () => {
@@ -88,32 +88,14 @@ describe('the lean fetch', () => {
       if (request.url === '/begun') response.write('one');
     });
     const early = new AbortController();
-    const waiting = leanFetch(`${url}/`, { signal: early.signal });
+    const waiting = outboundFetch(`${url}/`, { signal: early.signal });
     early.abort();
     await expect(waiting).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
     const late = new AbortController();
-    const answer = await leanFetch(`${url}/begun`, { signal: late.signal });
+    const answer = await outboundFetch(`${url}/begun`, { signal: late.signal });
     late.abort();
     await expect(answer.text()).rejects.toThrow();
-    await expect(leanFetch(url, { signal: AbortSignal.abort() })).rejects.toThrow();
-  });
-
-  it("aborts with its signal between the answer's last bytes and its end", async () => {
-    const url = await serving((_request, response) => void response.end('all of it'));
-    const call = new AbortController();
-    const { body } = await leanFetch(url, { signal: call.signal });
-    // This is Node's own stream, see `responseOf`.
-    const answer = body as unknown as IncomingMessage;
-    while (!answer.complete) await flushEventLoop();
-    const { socket } = answer;
-    const listeners: number[] = [];
-    socket.on('error', () => listeners.push(socket.listenerCount('error') - 1));
-    // Both in one turn, before Node.js has taken the socket back.
-    expect(String(answer.read())).toBe('all of it');
-    call.abort();
-    await flushEventLoop();
-    // An error without a listener would end the process.
-    expect(listeners.filter((others) => others === 0)).toEqual([]);
+    await expect(outboundFetch(url, { signal: AbortSignal.abort() })).rejects.toThrow();
   });
 
   it('ends each call wherever the connection is cut, without affecting others', async () => {
@@ -123,7 +105,7 @@ describe('the lean fetch', () => {
     const ends = { whole: 0, refused: 0, cut: 0 };
     const call = async () => {
       try {
-        await (await leanFetch(`http://127.0.0.1:${port}/`, post)).json();
+        await (await outboundFetch(`http://127.0.0.1:${port}/`, post)).json();
         ends.whole += 1;
       } catch (error) {
         ends[neverLeft(error) ? 'refused' : 'cut'] += 1;
@@ -136,11 +118,11 @@ describe('the lean fetch', () => {
 
   it('tells a connection that was never made from one that was cut', async () => {
     const url = await serving((_request, response) => response.destroy());
-    const cut = await leanFetch(url, post).catch((error: unknown) => error);
-    expect(cut).toMatchObject({ name: 'TypeError', cause: { code: 'ECONNRESET' } });
+    const cut = await outboundFetch(url, post).catch((error: unknown) => error);
+    expect(cut).toMatchObject({ name: 'TypeError', cause: { code: 'UND_ERR_SOCKET' } });
     server?.close();
     server?.closeAllConnections();
-    const refused = await leanFetch(url, post).catch((error: unknown) => error);
+    const refused = await outboundFetch(url, post).catch((error: unknown) => error);
     expect(refused).toMatchObject({ cause: { code: 'ECONNREFUSED', syscall: 'connect' } });
   });
 
@@ -149,9 +131,9 @@ describe('the lean fetch', () => {
     const upgrading = createTcpServer((socket) => socket.once('data', () => socket.write(upgrade)));
     await new Promise<void>((resolve) => upgrading.listen(0, '127.0.0.1', resolve));
     const { port } = upgrading.address() as AddressInfo;
-    const closed = await leanFetch(`http://127.0.0.1:${port}/`, post).catch((error: unknown) => error);
+    const closed = await outboundFetch(`http://127.0.0.1:${port}/`, post).catch((error: unknown) => error);
     upgrading.close();
-    expect(closed).toMatchObject({ name: 'TypeError', cause: { code: 'ECONNRESET' } });
+    expect(closed).toMatchObject({ name: 'TypeError', cause: { code: 'UND_ERR_SOCKET' } });
     expect(neverLeft(closed)).toBe(false);
   });
 
@@ -159,7 +141,7 @@ describe('the lean fetch', () => {
     const cutting = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
     await new Promise<void>((resolve) => cutting.listen(0, '127.0.0.1', resolve));
     const { port } = cutting.address() as AddressInfo;
-    const cut = await leanFetch(`https://127.0.0.1:${port}/`, post).catch((error: unknown) => error);
+    const cut = await outboundFetch(`https://127.0.0.1:${port}/`, post).catch((error: unknown) => error);
     cutting.close();
     expect(cut).toMatchObject({ cause: { code: 'ECONNRESET', syscall: 'connect' } });
     expect(neverLeft(cut)).toBe(true);
@@ -171,12 +153,11 @@ describe('the lean fetch', () => {
     expect(stdout.trim()).toBe('2000');
   });
 
-  it('uploads streams as fetch does', async () => {
+  it('uploads a stream', async () => {
     const url = await serving(echo);
-    const form = new FormData();
-    form.set('file', new Blob(['bytes']));
-    const uploaded = await leanFetch(url, { method: 'POST', body: form });
-    expect(await uploaded.json()).toMatchObject({ said: expect.stringContaining('bytes') });
+    const body = new Blob(['by', 'tes']).stream();
+    const uploaded = await outboundFetch(url, { method: 'POST', headers: { 'content-type': 'a/b' }, body });
+    expect(await uploaded.json()).toEqual({ method: 'POST', type: 'a/b', said: 'bytes' });
   });
 
   it.each([301, 302, 303, 307, 308])(
@@ -195,7 +176,7 @@ describe('the lean fetch', () => {
       );
       const upload = { method: 'POST', body: new Blob(['bytes']) };
       for (const init of [{}, post, upload]) {
-        const error = await leanFetch(`${url}/bot-token`, init).catch((given: unknown) => given);
+        const error = await outboundFetch(`${url}/bot-token`, init).catch((given: unknown) => given);
         expect(error).toMatchObject({ code: 'ERR_REDIRECTED' });
         expect(String(error)).toContain(`the server at ${url} redirects to ${elsewhere}`);
         expect(String(error)).not.toMatch(/secret-path|bot-token/);
@@ -211,8 +192,8 @@ describe('the lean fetch', () => {
       if (request.url === '/round') return void response.writeHead(302, { location: '/round' }).end();
       return void echo(request, response);
     });
-    expect(await (await leanFetch(`${url}/old`)).json()).toMatchObject({ method: 'GET' });
-    await expect(leanFetch(`${url}/round`)).rejects.toMatchObject({ code: 'ERR_REDIRECTED' });
-    await expect(leanFetch(`${url}/old`, post)).rejects.toMatchObject({ code: 'ERR_REDIRECTED' });
+    expect(await (await outboundFetch(`${url}/old`)).json()).toMatchObject({ method: 'GET' });
+    await expect(outboundFetch(`${url}/round`)).rejects.toMatchObject({ code: 'ERR_REDIRECTED' });
+    await expect(outboundFetch(`${url}/old`, post)).rejects.toMatchObject({ code: 'ERR_REDIRECTED' });
   });
 });
