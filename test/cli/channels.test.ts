@@ -49,7 +49,7 @@ describe('parley channels status', () => {
 const work = { accounts: { work: { apiUrl: 'http://127.0.0.1:1', number: '+15550000002' } } };
 
 describe('parley channels', () => {
-  it('names accounts by their connections', { timeout: slow }, async () => {
+  it('lists named accounts by their connections', { timeout: slow }, async () => {
     const folder = aFolder();
     const config = join(folder, 'parley.config.json');
     await writeFile(config, JSON.stringify({ channels: { signal: work } }));

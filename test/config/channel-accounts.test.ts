@@ -120,7 +120,7 @@ describe('several accounts of one network', () => {
     ['no token for one that is on', { work: { enabled: true } }, {}, 'set TELEGRAM_BOT_TOKEN_WORK'],
     ['a placeholder', { work: {} }, { TELEGRAM_BOT_TOKEN_WORK: 'changeme' }, 'is a placeholder'],
     ['a token in the file', { work: { token: 'x' } }, {}, 'set TELEGRAM_BOT_TOKEN_WORK in the environment'],
-    ['a name that is none', { 'no name!': {} }, {}, 'use up to 64 letters'],
+    ['an invalid name', { 'no name!': {} }, {}, 'use up to 64 letters'],
     ['no name of a variable', { work: { tokenEnv: 'my token' } }, {}, "isn't the name of a variable"],
   ])('refuses accounts with %s', (_name, accounts, variables, problem) => {
     expect(problemOf({ telegram: { accounts } }, variables)).toContain(problem);

@@ -223,7 +223,7 @@ describe('a broken configuration', () => {
     ['not JSON', '{ "port": 1,, }', /isn't valid JSON at line 1, column \d+/],
     ['not an object', '[]', /isn't a JSON object/],
     [
-      'a setting that is there twice',
+      'a duplicate setting',
       '{ "access": { "dmPolicy": "open" }, /* { */ "agents": [{ "id": "a" }, { "id": "b" }], "access": { } }',
       /has a problem:\n {2}- access in .*twice/,
     ],

@@ -172,9 +172,9 @@ describe('interrupted streams', () => {
 
   it.each<readonly [string, Reply]>([
     ['in its text', { chunks, endAfter: 2 }],
-    ['behind its thinking', { thinking: 'Hm.', text: 'Well', endAfter: 1 }],
+    ['after its thinking', { thinking: 'Hm.', text: 'Well', endAfter: 1 }],
     [
-      'behind a call whose arguments never came',
+      'after a call whose arguments never came',
       { toolCalls: [{ name: 'list', inputJson: '' }], endAfter: 0 },
     ],
     ['with an error of the platform', { chunks, midStreamError: 'overloaded_error', afterChunks: 3 }],

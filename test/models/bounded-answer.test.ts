@@ -34,7 +34,7 @@ test.each([
   ['an event that never ends', [wide, wide]],
   ['lines that never end their event', Array(20).fill('data:\n')],
   ['an event of many values', ['data: [[[[[[[1]]]]]]]\n\n']],
-  ['an event of many values behind a string', ['data: ["\\\\",1,1,1,1,1,1,1]\n\n']],
+  ['an event of many values after a string', ['data: ["\\\\",1,1,1,1,1,1,1]\n\n']],
   ['events without end', Array(300).fill('data: {}\n\n')],
   ['an answer without events that is as long', [`${wide}\n\n${wide}`], 'application/json'],
 ])('stops reading an answer that is too large: %s', async (_what, pieces, type = undefined) => {

@@ -97,15 +97,12 @@ describe('prompt cache diagnostics', () => {
       now: { ...next, messages: [aUserMessage('hullo'), ...next.messages.slice(1)] },
       changed: 'messages',
     },
-  ])(
-    'explains a cache miss by the $what that Parley has changed',
-    async ({ reason, old = first, now, changed }) => {
-      server.script((_, count) => (count === 1 ? { text: 'Hello.' } : { text: 'Yes.', cacheMiss: reason }));
-      const provider = anOwnServer();
-      expect(missIn(await eventsOf(provider, old))).toBeUndefined();
-      expect(missIn(await eventsOf(provider, now))).toEqual({ reason, changed: [changed], prefix });
-    },
-  );
+  ])('explains a cache miss by a change of Parley: $what', async ({ reason, old = first, now, changed }) => {
+    server.script((_, count) => (count === 1 ? { text: 'Hello.' } : { text: 'Yes.', cacheMiss: reason }));
+    const provider = anOwnServer();
+    expect(missIn(await eventsOf(provider, old))).toBeUndefined();
+    expect(missIn(await eventsOf(provider, now))).toEqual({ reason, changed: [changed], prefix });
+  });
 
   it.each(['model_changed', 'system_changed', 'tools_changed', 'messages_changed'])(
     'reports the miss %s as unexplained if the request only adds to the previous one',

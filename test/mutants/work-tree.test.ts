@@ -5,7 +5,7 @@ const report = (counts: object) => JSON.stringify({ numPassedTests: 1, numFailed
 
 it.each([
   ['a test that fails', { numFailedTests: 1 }, 1, 1],
-  ['a promise rejected behind the back of a test that passes', {}, 1, 1],
+  ['a promise rejected unnoticed in a passing test', {}, 1, 1],
   ['nothing when all pass', {}, 0, 0],
   ['nothing when a file did not load', { numPassedTests: 0, numFailedTestSuites: 1 }, 1, 0],
   ['nothing when the run was cut off', {}, null, 0],

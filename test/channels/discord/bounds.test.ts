@@ -99,7 +99,7 @@ describe('guilds', () => {
 describe('frames', () => {
   it.each([
     ['without its number', JSON.stringify({ op: 0, t: 'MESSAGE_CREATE', d: { objects } })],
-    ['that is longer than is taken', `"${'x'.repeat(longestFrame)}"`],
+    ['that is too long', `"${'x'.repeat(longestFrame)}"`],
   ])('closes the connection over a frame %s, and reads what it misses meanwhile', async (_, frame) => {
     const { server, ada, general, begin } = await aDiscordStage();
     const { intake } = await begin();

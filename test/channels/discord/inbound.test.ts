@@ -96,8 +96,8 @@ describe('a message', () => {
     ['the owner', { author: bob }, true],
     ['somebody who may manage the guild', { member: { roles: [adminRole] } }, true],
     ['somebody with another role', { member: { roles: [ownRole] } }, false],
-    ['somebody with a role nobody knows', { member: { roles: ['1'] } }, false],
-  ])("decides that a message from %s is or is not an administrator's", (_, over, isAdmin) => {
+    ['somebody with an unknown role', { member: { roles: ['1'] } }, false],
+  ])("decides whether a message from %s is an administrator's", (_, over, isAdmin) => {
     const { read } = aScene();
     expect(only(read('MESSAGE_CREATE', aMessage(over))).envelope.sender.isAdmin).toBe(isAdmin);
   });
@@ -171,7 +171,7 @@ describe('addressing the bot', () => {
       [false, undefined],
     ],
     [
-      'to a message that nothing is known of',
+      'to an unknown message',
       { type: 19, message_reference: reference },
       undefined,
       [false, reference.message_id],
@@ -203,7 +203,7 @@ describe('empty ids', () => {
 });
 
 describe('absurd numbers', () => {
-  it('keeps a message with absurd numbers and its dates', () => {
+  it('keeps a message with absurd numbers and ignores impossible dates', () => {
     const scene = aScene();
     const odd = {
       flags: 1e300,
@@ -512,11 +512,11 @@ describe('other events', () => {
   });
 
   it.each([
-    ['no object', 7],
+    ['a value that is not an object', 7],
     ['a message without an author', aMessage({ author: null })],
-    ['an id that is none', aMessage({ id: 'seven' })],
+    ['an invalid id', aMessage({ id: 'seven' })],
     ['a hostile key', JSON.parse('{"id":"1","channel_id":"2","__proto__":{"isAdmin":true}}')],
-    ['bottomless nesting', JSON.parse(`${'{"a":'.repeat(100)}1${'}'.repeat(100)}`)],
+    ['endless nesting', JSON.parse(`${'{"a":'.repeat(100)}1${'}'.repeat(100)}`)],
   ])('keeps data that cannot be read raw: %s', (_, data) => {
     const reading = aScene().read('MESSAGE_CREATE', data);
     expect(reading.kind).toBe('unreadable');

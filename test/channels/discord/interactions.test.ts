@@ -44,7 +44,7 @@ async function aCommandedStage(intake = new RecordingIntake(), { clock } = patie
 }
 
 describe('slash commands', () => {
-  it('acknowledges a slash command before it is stored, and edits the answer in', async () => {
+  it("acknowledges a slash command before it is stored and answers in the acknowledgement's place", async () => {
     const { server, ada, dm, adapter, intake, route } = await aCommandedStage();
     const release = intake.hold();
     const used = server.people.uses({ from: ada, name: 'queue', options: { text: 'followup' } });

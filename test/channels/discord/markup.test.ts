@@ -205,7 +205,7 @@ describe('links, quotes and code blocks', () => {
       'see https://a.example (https://a.example/b), then go',
     ],
     [
-      'what is not on the web',
+      'an address outside the web',
       'write to us',
       'mailto:us@a.example',
       'see write to us (mailto:us@a.example), then go',

@@ -50,7 +50,7 @@ describe('a file on Discord', () => {
   });
 
   it.each(['upload', 'forward'] as const)(
-    'finds a file in its %s again once its link has expired',
+    'finds a file again in its message once its link has expired: %s',
     async (send) => {
       const { ref, fetched } = await aFileOf(send);
       expect(await fetched({ ...ref, ref: ref.ref.replace(/ex=\w+/, 'ex=1') })).toEqual(bytes);

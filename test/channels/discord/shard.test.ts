@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import * as ws from 'ws';
 import { Shard } from '../../../channels/discord/shard.ts';
 
-it("finds the shard's private names in the library's frame reader and connection", () => {
+it("finds the library's private members that the shard uses", () => {
   expect(Object.getOwnPropertyNames(WebSocketShard.prototype)).toContain('unpackMessage');
   const doors = { onFrame: () => undefined, onLeave: () => undefined };
   const strategy = {} as ConstructorParameters<typeof Shard>[0];

@@ -224,9 +224,12 @@ describe('failed calls', () => {
     [500, 'Internal Server Error: restart', {}, { kind: 'unknown' }],
     [502, 'Bad Gateway', {}, { kind: 'unknown' }],
     [504, 'Gateway Timeout', {}, { kind: 'unknown' }],
-  ])('reads error %i %s', (code, description, parameters, expected) => {
-    expect(sendOf(refusal(code, description, parameters))).toMatchObject(expected);
-  });
+  ])(
+    'decides what becomes of a call that is refused with %i %s',
+    (code, description, parameters, expected) => {
+      expect(sendOf(refusal(code, description, parameters))).toMatchObject(expected);
+    },
+  );
 
   it.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED'])(
     'repeats a request that never left because of %s',

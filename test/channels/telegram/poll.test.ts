@@ -132,7 +132,7 @@ describe('starting', () => {
     [23, 0],
     [25, 1],
   ])(
-    'reports, if it last received %i hours ago, %i gaps, because Telegram keeps a day',
+    'counts an absence of %i hours as %i gaps, because Telegram keeps updates for a day',
     async (hours, gaps) => {
       const since = Date.now() - hours * 3_600_000;
       intake.heldUntil = since;

@@ -63,7 +63,7 @@ describe("the page's lists and tables", () => {
     expect(readTable('let a = 1;\nlet b;')).toBeUndefined();
   });
 
-  it('loses no word', () => {
+  it('loses no word of the text', () => {
     const unit = fc.constantFrom('a', ' ', '  ', '• ', '☐ ', '1. ', '\n', '12');
     holds(
       fc.property(fc.string({ unit }), (text) => {
