@@ -21,6 +21,8 @@ export type Crowded = {
   readonly model: AnthropicServer;
   readonly asked: readonly Asked[];
   readonly read: Read;
+  /** The executions of tools that must not run twice, one entry each. */
+  readonly effects?: readonly string[];
   /** In every other mode a message may be answered together with its neighbor. */
   isFollowup(person: number): boolean;
 };
@@ -40,10 +42,15 @@ export async function checkCrowd(crowd: Crowded): Promise<Account> {
     ...(await findBreachesIn(crowd.read, 'any')),
     ...shownTwice(crowd.model).map((question) => `shown twice to the model: ${question}`),
     ...crowd.model.requests.flatMap(({ refusal }) => refusal ?? []),
+    ...repeated(crowd.effects ?? []).map((effect) => `executed twice: ${effect}`),
     ...(await misplaced(crowd)),
     ...(await misanswered(crowd, unsure)),
   ];
   return { unknown: unknown.length, wrong };
+}
+
+function repeated(all: readonly string[]): readonly string[] {
+  return all.filter((one, index) => all.indexOf(one) !== index);
 }
 
 /** Questions that aren't in the transcript exactly once, or not in the order in which they were said. */

@@ -122,6 +122,7 @@ export async function openInstallation(
     });
   };
 
+  const effects = () => textIn(effectsFile).split('\n').slice(0, -1);
   const onTheWay = async (): Promise<number> => {
     const [row] = await read(`select count(*) as open from inbox where state <> 'ended'`);
     return telegram.updates.pending.length + Number(row?.open);
@@ -130,8 +131,9 @@ export async function openInstallation(
   return {
     ...{ telegram, discord, model, redis, read, start, untilAtRest, onTheWay },
     logOf: (name) => textIn(join(home, `${name}.log`)),
-    effects: () => textIn(effectsFile).split('\n').slice(0, -1),
-    account: (asked, isFollowup) => checkCrowd({ telegram, model, read, asked, isFollowup }),
+    effects,
+    account: (asked, isFollowup) =>
+      checkCrowd({ telegram, model, read, asked, isFollowup, effects: effects() }),
   };
 }
 

@@ -5,15 +5,12 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import type { KillPoint } from '../../src/contracts/probe.ts';
-import type { Reply } from '../platforms/anthropic/turn.ts';
-import type { WireBody } from '../platforms/anthropic/wire.ts';
 import { readStore, untilAtRest } from './conservation.ts';
 import { type Account, type Asked, checkCrowd } from './crowd-report.ts';
 import type { ParleyProcess } from './parley-process.ts';
-import { answerTo, questionOf } from './questions.ts';
 import { createRandom } from './random.ts';
 import { openStage, type Stage } from './stage.ts';
-import { gatherAskers } from './talk.ts';
+import { answerSlowly, gatherAskers, isFollowup, settingsFor } from './talk.ts';
 import { until } from './until.ts';
 
 export type KillRound = {
@@ -31,8 +28,9 @@ export type KillReport = Account & {
 
 /** Where kills happen, in addition to moments between any two points. */
 const points: readonly KillPoint[] = [
-  ...(['received', 'accepted', 'claimed', 'taken', 'model-called', 'streaming'] as const),
-  ...(['steered', 'turn-committed', 'finished', 'sending', 'sent-not-marked', 'marked'] as const),
+  ...(['received', 'accepted', 'woken', 'claimed', 'taken', 'model-called', 'streaming'] as const),
+  ...(['tool-started', 'tool-finished', 'steered', 'turn-committed', 'finished'] as const),
+  ...(['sending', 'sent-not-marked', 'marked'] as const),
 ];
 
 /** Messages per person, limited so that no request grows long. */
@@ -43,10 +41,10 @@ const inFlight = 50;
 export async function playKillRound({ kills, messages, seed }: KillRound): Promise<KillReport> {
   const random = createRandom(seed);
   const people = Array.from({ length: Math.ceil(messages / perPerson) }, (_, index) => 10_001 + index);
-  const stage = await openStage(configFor(people));
+  const stage = await openStage({ ...settingsFor(people), logLevel: 'warn', replies: {} });
   let isDone = false;
   try {
-    stage.model.script((body) => slowly(body, random));
+    stage.model.script((body) => ({ ...answerSlowly(body, random, [0, 100]), chunkDelayMs: 5 }));
     const crowd = createCrowd(stage, { people, messages, random });
     let atPoints = 0;
     for (let kill = 0; kill < kills; kill++) {
@@ -68,7 +66,8 @@ export async function playKillRound({ kills, messages, seed }: KillRound): Promi
     const account = await checkCrowd({
       ...{ telegram: stage.telegram, model: stage.model, asked: crowd.asked },
       read: async (sql) => readStore(stage.dataDir, sql),
-      isFollowup: (person) => modeOf(person) === 'followup',
+      effects: stage.effects(),
+      isFollowup,
     });
     const report = { ...account, messages: crowd.said(), kills, atPoints };
     isDone = report.wrong.length === 0;
@@ -88,29 +87,6 @@ async function liveOn(parley: ParleyProcess, crowd: Crowd, share: number): Promi
   const isDead = over.signal.aborted;
   over.abort();
   return isDead;
-}
-
-/** A third runs each message on its own, a third steers, a third collects. */
-function modeOf(person: number): 'followup' | 'steer' | 'collect' {
-  return (['followup', 'steer', 'collect'] as const)[person % 3] ?? 'followup';
-}
-
-function configFor(people: readonly number[]) {
-  const conversations = Object.fromEntries(
-    people.map((person) => [`telegram:${person}`, { mode: modeOf(person), quietMs: 0 }]),
-  );
-  return {
-    logLevel: 'warn',
-    run: { maxAttempts: 20 },
-    rateLimit: { perSenderPerMinute: 10_000 },
-    queue: { dm: { cap: 1000 }, conversations },
-    replies: { preview: false },
-    channels: { web: { enabled: false }, terminal: { enabled: false } },
-  };
-}
-
-function slowly(body: WireBody, random: () => number): Reply {
-  return { text: answerTo(questionOf(body)), delayMs: Math.floor(random() * 100) };
 }
 
 type Crowd = {

@@ -17,10 +17,9 @@ import {
   type Role,
 } from './installation.ts';
 import { databaseServer } from './own-database.ts';
-import { answerQuestion } from './questions.ts';
 import { createRandom } from './random.ts';
 import { flushAll } from './redis-faults.ts';
-import { startTalking, type Talk } from './talk.ts';
+import { answerSlowly, isFollowup, settingsFor, startTalking, type Talk } from './talk.ts';
 
 /** The minimum. */
 const messages = Number(process.env.PROOF_MESSAGES ?? (isLong ? 5_000 : 200));
@@ -104,7 +103,7 @@ async function anInstallation(
   random: () => number,
 ): Promise<Installation> {
   const parleys = await openInstallation({ config, database }, (end) => onTestFinished(end));
-  parleys.model.script((body) => ({ ...answerQuestion(body), delayMs: 50 + Math.floor(random() * 400) }));
+  parleys.model.script((body) => answerSlowly(body, random));
   return parleys;
 }
 
@@ -138,11 +137,6 @@ function troubleRedis(
     }
   };
   return { times: () => times, over: trouble() };
-}
-
-/** A third run each message on its own. */
-function isFollowup(person: number): boolean {
-  return person % 3 === 0;
 }
 
 async function accountOf(parleys: Installation, { asked }: Talk): Promise<Account> {
@@ -180,19 +174,4 @@ function pausesIn({ telegram }: Installation) {
   return { longestGapMs: Math.max(0, ...gaps), slowestMs };
 }
 
-const config = {
-  lanes: { leaseMs: 2_000, renewMs: 500 },
-  run: { maxAttempts: 20 },
-  rateLimit: { perSenderPerMinute: 10_000 },
-  queue: {
-    dm: { mode: 'steer', cap: 1000 },
-    conversations: Object.fromEntries(
-      people.map((person) => [
-        `telegram:${person}`,
-        { mode: isFollowup(person) ? 'followup' : person % 3 === 1 ? 'steer' : 'collect', quietMs: 0 },
-      ]),
-    ),
-  },
-  replies: { preview: false },
-  channels: { web: { enabled: false }, terminal: { enabled: false } },
-};
+const config = { ...settingsFor(people), lanes: { leaseMs: 2_000, renewMs: 500 } };

@@ -1,7 +1,10 @@
 /** People who write to the bot one after the other, whether or not anybody answers. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Turn } from '../platforms/anthropic/turn.ts';
+import { endsInResult, type WireBody } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
 import { type Asked, questionBy } from './crowd-report.ts';
+import { answerTo, questionOf } from './questions.ts';
 
 export type Talk = {
   readonly asked: readonly Asked[];
@@ -63,4 +66,35 @@ export function gatherAskers(
     telegram.people.sends({ from: { id: person, is_bot: false, first_name: `P${person}` }, text: question });
   };
   return { asked, say };
+}
+
+/** A third runs each message on its own, a third steers, a third collects. */
+function modeOf(person: number): 'followup' | 'steer' | 'collect' {
+  return (['followup', 'steer', 'collect'] as const)[person % 3] ?? 'followup';
+}
+
+export function isFollowup(person: number): boolean {
+  return modeOf(person) === 'followup';
+}
+
+/** Settings for people who write without pause to processes that die. */
+export function settingsFor(people: readonly number[]) {
+  const conversations = people.map((person) => [`telegram:${person}`, { mode: modeOf(person), quietMs: 0 }]);
+  return {
+    run: { maxAttempts: 20 },
+    rateLimit: { perSenderPerMinute: 10_000 },
+    queue: { dm: { cap: 1000 }, conversations: Object.fromEntries(conversations) },
+    replies: { preview: false },
+    channels: { web: { enabled: false }, terminal: { enabled: false } },
+  };
+}
+
+/** The model takes a while. In `followup` mode, every fourth question first needs a tool that must not run twice. */
+export function answerSlowly(body: WireBody, random: () => number, [fromMs, toMs] = [50, 450]): Turn {
+  const question = questionOf(body);
+  const [, person, number] = question.split('-').map(Number);
+  const delayMs = Math.floor(fromMs + random() * (toMs - fromMs));
+  if (isFollowup(person ?? 0) && (number ?? 0) % 4 === 0 && !endsInResult(body))
+    return { toolCalls: [{ name: 'once' }], delayMs };
+  return { chunks: answerTo(question).match(/.{1,8}/g) ?? [], delayMs };
 }
