@@ -30,6 +30,13 @@ const derived: readonly (keyof Config)[] = [
   'mentionMatchers',
 ];
 
+/** Says whether a reload applies the setting of this path, such as `queue.dm.mode`. */
+export function isLive(path: string): boolean {
+  const [name = '', part = ''] = path.split(/[.[]/);
+  const restarting = new Map(Object.entries(partlyLive)).get(name);
+  return restarting === undefined ? live.some((one) => one === name) : !restarting.includes(part);
+}
+
 /** The outcome of reloading the configuration. */
 export type ReloadResult =
   | {

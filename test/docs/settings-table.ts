@@ -1,4 +1,5 @@
 import type { SettingsSchema } from '../../src/config/json-schema.ts';
+import { isLive } from '../../src/config/live-settings.ts';
 
 export type Setting = {
   /** In the form in which people write it: `agents[].tools.deny`, `models.<name>.window`. */
@@ -32,7 +33,7 @@ export function settingsIn(
 export function renderSettings(settings: readonly Setting[]): string {
   const rows = settings.map(({ path, schema, description = '' }) => {
     const cells = [
-      `\`${path}\``,
+      `\`${path}\`${isLive(path) ? ' *' : ''}`,
       defaultOf(schema),
       description.replaceAll('|', '\\|').replaceAll('<', '&lt;'),
     ];
@@ -42,6 +43,7 @@ export function renderSettings(settings: readonly Setting[]): string {
 
 Every setting of \`parley.config.json\`, generated from the schema that Parley checks the file with (\`npx vitest run test/docs -u\`).
 [configuration.md](configuration.md) says where the file belongs and what comes from the environment instead.
+\`./bin/parley.mjs reload\` applies settings marked *; the others take effect at the next start.
 
 | setting | default | means |
 |---|---|---|
