@@ -20,6 +20,7 @@ const copied = [
 
 /** A copy of the sources in its own folder, so that a broken variant breaks nothing else. */
 export type WorkTree = AsyncDisposable & {
+  readonly folder: string;
   /** Throws if an edit doesn't fit exactly once: then the variant must be adapted to the code. */
   edit(edits: readonly Edit[]): Promise<void>;
   /** Runs the tests of these files whose names contain one of `names`. Throws if none ran, as nothing was judged. */
@@ -40,6 +41,7 @@ export async function copyWorkTree(options: { readonly withPostgres: boolean }):
   await Promise.all(copied.map((name) => cp(join(root, name), join(folder, name), { recursive: true })));
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   return {
+    folder,
     edit: async (edits) => {
       const mutate = await createMutator(folder);
       for (const [file, text] of mutate(edits)) await writeFile(join(folder, file), text);
