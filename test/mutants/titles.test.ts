@@ -9,7 +9,7 @@ import { readMutants } from './mutants.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const mutants = await readMutants(import.meta.dirname);
 
-it('each broken variant names a test that exists', async () => {
+it('finds an existing test for each broken variant', async () => {
   const titles = await readTitles(mutants.map(({ test }) => test.file));
   const missing = (named: readonly Named[]) => [
     ...new Set(

@@ -225,15 +225,15 @@ describeEachDatabase('sign-ins', (store, beside) => {
 });
 
 it.each([
-  [firefox, 'Firefox on Linux'],
+  ['Firefox on Linux', firefox],
   [
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 (KHTML) Version/18 Mobile Safari/604',
     'Safari on iPhone',
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 (KHTML) Version/18 Mobile Safari/604',
   ],
-  ['Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537 (KHTML) Chrome/140 Safari/537 Edg/140', 'Edge on Windows'],
-  [undefined, 'Unknown browser'],
-  ['\u202e\u0007', 'Unknown browser'],
-  ['x'.repeat(100_000), 'x'.repeat(60)],
-])('shows a browser that says %.50s as %s', (userAgent, shown) => {
+  ['Edge on Windows', 'Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537 (KHTML) Chrome/140 Safari/537 Edg/140'],
+  ['Unknown browser', undefined],
+  ['Unknown browser', '\u202e\u0007'],
+  ['x'.repeat(60), 'x'.repeat(100_000)],
+])('reads browser and system from the user agent: %s', (shown, userAgent) => {
   expect(describeBrowser(userAgent)).toBe(shown);
 });

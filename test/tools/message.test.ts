@@ -130,8 +130,8 @@ it.each([
 });
 
 it.each([
-  ['NO_REPLY', 'nothing to show'],
-  ['word '.repeat(200), 'does not fit into one message'],
-])('changes no message to %.20s', async (text, problem) => {
+  ['nothing to show', 'NO_REPLY'],
+  ['does not fit into one message', 'word '.repeat(200)],
+])('refuses the new text of a message: %s', async (problem, text) => {
   await expect(call({ action: 'edit', message: 'last', text }, able)).rejects.toThrow(problem);
 });
