@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
-import { acceptedMessage, maxMessageChars } from '../server/agent-routes.ts';
-import { waitAnswer } from '../server/wait-answer.ts';
-import { askRunningGateway, headersForChange } from './ask-gateway.ts';
+import { maxMessageChars, sendMessage, waitForRun } from '../operations/agents.ts';
+import type { Operation } from '../operations/operation.ts';
+import { askOne, askRunningGateway, fail, type RunningGateway, tokenOf } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { printLines } from './print.ts';
 
@@ -18,9 +19,6 @@ export type AgentCall = {
   readonly waits: boolean;
   readonly asJson: boolean;
 };
-
-const refusalSchema = z.object({ error: z.object({ code: z.string(), text: z.string().exactOptional() }) });
-const resultSchema = z.looseObject(waitAnswer.shape);
 
 /**
  * Sends a message through the running gateway. The answer is recorded and printed to stdout, but sent to no
@@ -40,18 +38,14 @@ export async function runAgent({
       `The message has ${input.message.length} characters; the limit is ${maxMessageChars}. Put the rest in a file in the agent's workspace.`,
     );
   const config = loadConfig();
-  const { url } = await askRunningGateway(config);
-  const headers = await headersForChange(config);
-  const body = JSON.stringify({ ...input, key });
-  const ask = createAsk(url, key);
-  const accepted = await ask(acceptedMessage, '/api/agent', { method: 'POST', headers, body });
+  const ask = createAsk(await askRunningGateway(config), { key, config, token: await tokenOf(config) });
+  const accepted = await ask(sendMessage, { ...input, key });
   if (!waits) {
     printLines([asJson ? JSON.stringify(accepted) : accepted.runId]);
     return 0;
   }
   for (;;) {
-    const query = new URLSearchParams({ runId: accepted.runId, timeoutMs: '30000' });
-    const result = await ask(resultSchema, `/api/agent/wait?${query}`, { headers });
+    const result = await ask(waitForRun, { runId: accepted.runId, timeoutMs: waitMs }, waitMs);
     if (result.status === 'timeout') continue;
     if (asJson) printLines([JSON.stringify({ runId: accepted.runId, ...result })]);
     else if (result.status === 'ok') printLines([result.text ?? '']);
@@ -60,27 +54,41 @@ export async function runAgent({
   }
 }
 
-function failureOf(runId: string, { outcome = 'failed', reason }: z.infer<typeof waitAnswer>): string {
+/** How long one call waits for the answer, ms. */
+const waitMs = 30_000;
+
+function failureOf(
+  runId: string,
+  { outcome = 'failed', reason }: z.output<typeof waitForRun.answer>,
+): string {
   const why = reason === undefined ? '' : ` (${reason})`;
   return `The agent gave no answer: ${outcome}${why}. To see what happened, run: ${parleyCommand} why ${runId}`;
 }
 
 /** Asks the gateway. A message may be stored even if no answer came, so the error names the key to continue with. */
-function createAsk(url: string, key: string) {
+function createAsk(
+  gateway: RunningGateway,
+  { key, config, token }: { readonly key: string; readonly config: Config; readonly token: string },
+) {
   const goOn = `Run the same command with --key ${key} to continue; the message won't be sent twice.`;
-  return async <Output>(schema: z.ZodType<Output>, path: string, request: RequestInit): Promise<Output> => {
-    const { status, body } = await read(`${url}${path}`, request).catch((cause: unknown) => {
-      throw new ParleyError('store_unavailable', `The gateway at ${url} stopped responding. ${goOn}`, {
-        cause,
-      });
-    });
-    if (status < 400) return schema.parse(body);
-    const { code, text = code } = refusalSchema.parse(body).error;
-    throw new ParleyError('invalid_input', status < 500 ? text : `${text} ${goOn}`);
+  return async <Input extends z.ZodType, Answer extends z.ZodType>(
+    operation: Operation<never, Input, Answer>,
+    input: z.input<Input>,
+    waitMs = 0,
+  ): Promise<z.output<Answer>> => {
+    const asked = await askOne(gateway, { token, waitMs }, operation, input);
+    switch (asked.kind) {
+      case 'answer':
+        return asked.answer;
+      case 'silent':
+        throw new ParleyError(
+          'store_unavailable',
+          `The gateway at ${gateway.url} stopped responding. ${goOn}`,
+        );
+      case 'refused':
+        throw new ParleyError('invalid_input', `${asked.text ?? asked.code} ${goOn}`);
+      default:
+        return fail(asked, config);
+    }
   };
-}
-
-async function read(url: string, request: RequestInit): Promise<{ status: number; body: unknown }> {
-  const answer = await fetch(url, { ...request, redirect: 'manual' });
-  return { status: answer.status, body: await answer.json() };
 }

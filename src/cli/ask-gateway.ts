@@ -6,53 +6,13 @@ import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
 import { stripText } from '../logging/redaction.ts';
+import { listNotices } from '../operations/notices.ts';
+import type { Operation } from '../operations/operation.ts';
+import { showStatus } from '../operations/status.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { pageAddress } from '../server/page-address.ts';
 import { changeHeader } from '../server/request-guard.ts';
 import { readySchema } from './ask-processes.ts';
-
-const statusSchema = z.object({
-  version: z.string(),
-  startedAt: z.number(),
-  model: z.object({ name: z.string(), isDemo: z.boolean() }),
-  channels: z.array(
-    z.object({
-      id: z.string(),
-      state: z.string(),
-      detail: z.string(),
-      since: z.number().exactOptional(),
-      nextTryAt: z.number().exactOptional(),
-    }),
-  ),
-  problems: z.array(z.object({ id: z.string(), text: z.string() })).default([]),
-});
-
-const noticesSchema = z.object({
-  notices: z.array(z.object({ id: z.string(), text: z.string(), since: z.number() }).loose()),
-});
-
-const lanesSchema = z.object({
-  lanes: z.array(
-    z.object({
-      key: z.string(),
-      title: z.string().exactOptional(),
-      state: z.string(),
-      run: z
-        .object({
-          id: z.string(),
-          ageMs: z.number(),
-          waitsFor: z.string().exactOptional(),
-          isStopping: z.boolean(),
-        })
-        .exactOptional(),
-      waitingCount: z.number(),
-    }),
-  ),
-  next: z.string().exactOptional(),
-});
-
-/** A lane with a run or waiting messages. */
-export type AskedLane = z.infer<typeof lanesSchema>['lanes'][number];
 
 /** Codes with which a gateway rejects a request. */
 const refusalCodes = [
@@ -65,13 +25,15 @@ const refusalCodes = [
   'internal',
 ] as const;
 type RefusalCode = (typeof refusalCodes)[number];
-const refusalSchema = z.object({ error: z.object({ code: z.enum(refusalCodes) }) });
+const refusalSchema = z.object({ error: z.object({ code: z.string(), text: z.string().exactOptional() }) });
 
-/** The answer of `/api/status`, with the notices if they could be read. */
-export type AskedStatus = z.infer<typeof statusSchema> & Partial<z.infer<typeof noticesSchema>>;
+/** The gateway's status, with the notices if they could be read. */
+export type AskedStatus = Answer<typeof showStatus> & Partial<Pick<Answer<typeof listNotices>, 'notices'>>;
+
+type Answer<Asked> = Asked extends Operation<never, z.ZodType, infer Schema> ? z.output<Schema> : never;
 
 export type GatewayAnswer =
-  | { readonly kind: 'running'; readonly url: string; readonly status: AskedStatus }
+  | { readonly kind: 'running'; readonly url: string; readonly pid: number; readonly status: AskedStatus }
   /** No gateway serves the folder, though workers may, and nothing listens at the configured address. */
   | { readonly kind: 'away'; readonly hasWorkers: boolean }
   /** The folder's gateway, which rejects a request like this one. */
@@ -79,6 +41,7 @@ export type GatewayAnswer =
       readonly kind: 'refused';
       readonly url: string;
       readonly code: RefusalCode;
+      readonly text?: string;
       readonly retryAfterS?: number;
     }
   /** The folder's gateway is alive but gives no readable answer. */
@@ -103,30 +66,20 @@ export async function askGateway(config: Config): Promise<GatewayAnswer> {
   const token = await tokenOf(config);
   const processes = await readProcessAddresses(config.dataDir);
   const gateways = processes.filter(({ role }) => role !== 'worker');
-  const asked = await Promise.all(gateways.map((one) => askProcess(one, token)));
+  const asked = await Promise.all(gateways.map((one) => askStatus(one, token)));
   const best = (kind: GatewayAnswer['kind']) => asked.find((answer) => answer.kind === kind);
   const found = best('running') ?? best('refused') ?? best('silent') ?? (await askConfigured(config));
   return found ?? { kind: 'away', hasWorkers: processes.length > 0 };
 }
 
-async function askProcess({ url, pid }: ProcessAddress, token: string): Promise<GatewayAnswer> {
-  const answer = await ask(`${url}/api/status`, token);
-  if (answer.kind !== 'answer') return { kind: 'silent', url, pid };
-  const refusal = refusalSchema.safeParse(answer.body).data;
-  if (refusal !== undefined) {
-    const { retryAfterS } = answer;
-    return {
-      kind: 'refused',
-      url,
-      code: refusal.error.code,
-      ...(retryAfterS !== undefined && { retryAfterS }),
-    };
-  }
-  const status = statusSchema.safeParse(answer.body).data;
-  if (status === undefined) return { kind: 'silent', url, pid };
-  const notices = await ask(`${url}/api/notices`, token);
-  const shown = notices.kind === 'answer' ? noticesSchema.safeParse(notices.body).data : undefined;
-  return { kind: 'running', url, status: { ...status, ...shown } };
+async function askStatus(gateway: ProcessAddress, token: string): Promise<GatewayAnswer> {
+  const { url, pid } = gateway;
+  const status = await askOne(gateway, { token }, showStatus, {});
+  if (status.kind === 'unserved' || status.kind === 'refusal') return { kind: 'silent', url, pid };
+  if (status.kind !== 'answer') return status;
+  const asked = await askOne(gateway, { token }, listNotices, {});
+  const notices = asked.kind === 'answer' ? { notices: asked.answer.notices } : {};
+  return { kind: 'running', url, pid, status: { ...status.answer, ...notices } };
 }
 
 /** Asks for readiness, which is public, so it needs no token. Undefined when nothing listens there. */
@@ -134,33 +87,12 @@ async function askConfigured({ host, port }: Config): Promise<GatewayAnswer | un
   // 0 means any free port, so there is no address to ask.
   if (port === 0) return undefined;
   const url = pageAddress(host, port);
-  const answer = await ask(`${url}/readyz`);
+  const answer = await ask(`${url}/readyz`, { signal: AbortSignal.timeout(patienceMs.GET) });
   if (answer.kind === 'away') return undefined;
   if (answer.kind === 'foreign') return { kind: 'unproven', url, httpStatus: 0, reasons: [] };
   const { components = [] } = readySchema.safeParse(answer.body).data ?? {};
   const reasons = components.flatMap(({ state, reason }) => (state === 'down' ? [reason] : []));
   return { kind: 'unproven', url, httpStatus: answer.httpStatus, reasons };
-}
-
-/** How many pages of 25 lanes are asked for. */
-const maxPages = 20;
-
-/** Returns the lanes that are busy, according to a running gateway; undefined if it can't say. */
-export async function askBusyLanes(config: Config, url: string): Promise<readonly AskedLane[] | undefined> {
-  const token = await tokenOf(config);
-  const busy: AskedLane[] = [];
-  let after = '';
-  for (let page = 0; page < maxPages; page++) {
-    const answer = await ask(`${url}/api/lanes${after}`, token);
-    const found = answer.kind === 'answer' ? lanesSchema.safeParse(answer.body).data : undefined;
-    if (found === undefined) return undefined;
-    const { lanes, next } = found;
-    busy.push(...lanes.filter(({ run, waitingCount }) => run !== undefined || waitingCount > 0));
-    // Idle lanes come last.
-    if (!next?.startsWith('busy:')) return busy;
-    after = `?after=${encodeURIComponent(next)}`;
-  }
-  return busy;
 }
 
 export type RunningGateway = Extract<GatewayAnswer, { kind: 'running' }>;
@@ -231,25 +163,104 @@ function wordsForRefusal(
   }
 }
 
-/** Posts a change to the running gateway and resolves with its answer. Throws ParleyError if it refuses or fails. */
-export async function changeAtGateway(config: Config, url: string): Promise<unknown> {
-  const headers = await headersForChange(config);
-  try {
-    const answer = await fetch(url, { method: 'POST', headers, body: '{}', redirect: 'manual' });
-    if (answer.ok) return await readJson(answer);
-    throw new ParleyError('invalid_input', `${url} answered HTTP ${answer.status}. Check the gateway's log.`);
-  } catch (error) {
-    if (error instanceof ParleyError) throw error;
-    throw new ParleyError('store_unavailable', `The gateway at ${url} didn't answer. Try again.`, {
-      cause: error,
-    });
+/** How a gateway answers an operation. */
+export type OperationAnswer<Answer> =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  /** The operation refuses. */
+  | { readonly kind: 'refusal'; readonly code: string; readonly text?: string | undefined }
+  /** It doesn't know the operation: its version is an earlier one. */
+  | { readonly kind: 'unserved'; readonly url: string }
+  | Extract<GatewayAnswer, { kind: 'refused' | 'silent' }>;
+
+/** Asks the folder's gateways for the operation, until one of them answers. */
+export async function askOperation<Input extends z.ZodType, Answered extends z.ZodType>(
+  config: Config,
+  operation: Operation<never, Input, Answered>,
+  input: z.input<Input>,
+): Promise<OperationAnswer<z.output<Answered>> | Extract<GatewayAnswer, { kind: 'away' }>> {
+  const token = await tokenOf(config);
+  const processes = await readProcessAddresses(config.dataDir);
+  let last: OperationAnswer<z.output<Answered>> | undefined;
+  for (const gateway of processes.filter(({ role }) => role !== 'worker')) {
+    last = await askOne(gateway, { token }, operation, input);
+    if (last.kind === 'answer' || last.kind === 'refusal') return last;
+  }
+  return last ?? { kind: 'away', hasWorkers: processes.length > 0 };
+}
+
+/** Asks a running gateway for an operation. Throws ParleyError if it refuses or doesn't answer. */
+export async function askRunning<Input extends z.ZodType, Answered extends z.ZodType>(
+  gateway: Pick<RunningGateway, 'url' | 'pid'>,
+  config: Config,
+  operation: Operation<never, Input, Answered>,
+  input: z.input<Input>,
+): Promise<z.output<Answered>> {
+  const asked = await askOne(gateway, { token: await tokenOf(config) }, operation, input);
+  return asked.kind === 'answer' ? asked.answer : fail(asked, config);
+}
+
+/** Throws ParleyError for an operation that a gateway hasn't done. */
+export function fail(asked: Exclude<OperationAnswer<unknown>, { kind: 'answer' }>, config: Config): never {
+  switch (asked.kind) {
+    case 'refusal':
+      throw new ParleyError('invalid_input', stripText(asked.text ?? asked.code));
+    case 'unserved':
+      throw new ParleyError(
+        'store_unavailable',
+        `The gateway at ${asked.url} is of an earlier version. Restart it.`,
+      );
+    case 'refused':
+      throw new ParleyError('invalid_input', wordsWithoutGateway(asked, config));
+    case 'silent':
+      throw new ParleyError('store_unavailable', wordsWithoutGateway(asked, config));
+    default:
+      return asked satisfies never;
   }
 }
 
-/** Returns the headers of a request that changes something: the token, and one that no cross-origin page can send. */
-export async function headersForChange(config: Config): Promise<Readonly<Record<string, string>>> {
-  const authorization = `Bearer ${await tokenOf(config)}`;
-  return { authorization, 'content-type': 'application/json', [changeHeader]: '1' };
+/** How long a read and a change may take, ms. A change that takes longer may still happen, and is safe to repeat. */
+const patienceMs = { GET: 5_000, POST: 30_000 } as const;
+
+/** `waitMs`: how long the operation itself may wait. */
+type Manner = { readonly token: string; readonly waitMs?: number };
+
+/** Asks one gateway. Never throws because of what it answers. */
+export async function askOne<Input extends z.ZodType, Answered extends z.ZodType>(
+  { url, pid }: Pick<ProcessAddress, 'url' | 'pid'>,
+  { token, waitMs = 0 }: Manner,
+  { name, method, answer: schema }: Operation<never, Input, Answered>,
+  input: z.input<Input>,
+): Promise<OperationAnswer<z.output<Answered>>> {
+  const isChange = method === 'POST';
+  const query = isChange ? '' : `?${new URLSearchParams(input as Record<string, string>)}`;
+  const answer = await ask(`${url}/api/${name}${query}`, {
+    method,
+    // A page of another origin can't send the header that changes require.
+    headers: {
+      ...(token !== '' && { authorization: `Bearer ${token}` }),
+      ...(isChange && { 'content-type': 'application/json', [changeHeader]: '1' }),
+    },
+    ...(isChange && { body: JSON.stringify(input) }),
+    signal: AbortSignal.timeout(waitMs + patienceMs[method]),
+  });
+  const silent = { kind: 'silent', url, pid } as const;
+  if (answer.kind !== 'answer') return silent;
+  const refused = refusalSchema.safeParse(answer.body).data?.error;
+  if (refused === undefined) {
+    const parsed = schema.safeParse(answer.body);
+    return parsed.success ? { kind: 'answer', answer: parsed.data } : silent;
+  }
+  const { code, text } = refused;
+  const known = refusalCodes.find((one) => one === code);
+  const { retryAfterS } = answer;
+  if (known !== undefined)
+    return {
+      ...{ kind: 'refused', url, code: known },
+      ...(text !== undefined && { text }),
+      ...(retryAfterS !== undefined && { retryAfterS }),
+    };
+  const isUnserved = answer.httpStatus === 404 && text === undefined;
+  return isUnserved ? { kind: 'unserved', url } : { kind: 'refusal', code, text };
 }
 
 /** Returns the token of a gateway with this configuration; empty before its first start. */
@@ -258,7 +269,7 @@ export async function tokenOf(config: Pick<Config, 'token' | 'dataDir'>): Promis
   return (await readFile(join(config.dataDir, 'token'), 'utf8').catch(() => '')).trim();
 }
 
-type Answer =
+type HttpAnswer =
   | {
       readonly kind: 'answer';
       readonly httpStatus: number;
@@ -277,10 +288,9 @@ async function readJson(answer: Response): Promise<unknown> {
   }
 }
 
-async function ask(url: string, token = ''): Promise<Answer> {
+async function ask(url: string, request: RequestInit): Promise<HttpAnswer> {
   try {
-    const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
-    const answer = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(5_000) });
+    const answer = await fetch(url, { ...request, redirect: 'manual' });
     const body: unknown = await readJson(answer);
     const waitS = Number.parseInt(answer.headers.get('retry-after') ?? '', 10);
     const retryAfterS = waitS > 0 && waitS <= 86_400 ? waitS : undefined;

@@ -70,14 +70,13 @@ function addGatewayCommands(program: Command, entry: EntryCommands, { act, show 
   show(program.command('status').description('show the state of the running gateway'), async () =>
     (await import('./status.ts')).showStatus(),
   );
-  act(
+  show(
     program
       .command('why <id>')
       .description('show what happened to a message, or what any other id refers to')
-      .option('--json', 'as JSON')
       .option('--text', 'include the beginning of each text'),
-    async (id: string, { json = false, text = false }: { json?: boolean; text?: boolean }) =>
-      (await import('./why.ts')).runWhy({ id, asJson: json, withText: text }),
+    async (id: string, { text = false }: { text?: boolean }) =>
+      (await import('./why.ts')).showWhy(id, { withText: text }),
   );
 }
 

@@ -1,4 +1,4 @@
-/** Commands that work on the database itself, whether Parley runs or not. */
+/** Commands that run operations, at the running gateway or on the database. */
 import type { Command } from 'commander';
 import type { Actions } from './actions.ts';
 
@@ -34,11 +34,11 @@ function addQueueCommands(queue: Command, { show }: Actions): void {
     async () => (await load()).listQueue(),
   );
   show(queue.command('cancel <id>').description('cancel one and notify its sender'), async (id: string) =>
-    (await load()).changeWaiting('cancel', id),
+    (await load()).cancelWaiting(id),
   );
   show(
     queue.command('promote <id>').description('move one to the front of its conversation'),
-    async (id: string) => (await load()).changeWaiting('promote', id),
+    async (id: string) => (await load()).promoteWaiting(id),
   );
   show(queue.command('edit <id> <text>').description('reword one'), async (id: string, text: string) =>
     (await load()).rewordWaiting(id, text),

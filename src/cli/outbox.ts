@@ -1,40 +1,28 @@
-import { parleyCommand } from '#channel-kit/own-commands.ts';
-import { ParleyError } from '#contracts/errors.ts';
-import type { StoreCommand } from '../store/base/command.ts';
-import {
-  dropPart,
-  type OperatorResult,
-  readUndelivered,
-  retryPart,
-  type UndeliveredPart,
-} from '../store/delivery/operator-actions.ts';
+import type { z } from 'zod';
+import * as outbox from '../operations/outbox.ts';
+import { callOperation } from './call-operation.ts';
 import type { CommandOutput } from './print.ts';
-import { configForReading } from './readable-config.ts';
-import { withStore } from './with-store.ts';
 
 /** Lists undelivered parts. */
 export async function listUndelivered(): Promise<CommandOutput> {
-  const parts = await withStore((store) => store.read(readUndelivered, { limit: 200 }), configForReading());
-  const lines = parts.length === 0 ? ['No undelivered messages.'] : parts.map(lineOf);
-  return { result: parts, lines };
+  const { parts } = await callOperation(outbox.listOutbox, {});
+  return { result: parts, lines: parts.length === 0 ? ['No undelivered messages.'] : parts.map(lineOf) };
 }
 
-function lineOf({ key, state, conversation, attempts, problem, excerpt }: UndeliveredPart): string {
+type Part = z.output<typeof outbox.listOutbox.answer>['parts'][number];
+
+function lineOf({ key, state, conversation, attempts, problem, excerpt }: Part): string {
   const reason = problem === undefined ? '' : ` (${problem})`;
   const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
   return `${key}  ${state}${reason}  ${conversation}  ${tries}  “${excerpt}”`;
 }
 
-export const resendPart = (key: string) => operate(retryPart, key, 'will be sent again');
-export const giveUpPart = (key: string) => operate(dropPart, key, 'has been dropped');
+export async function resendPart(key: string): Promise<CommandOutput> {
+  await callOperation(outbox.resendPart, { key });
+  return { result: { key }, lines: [`${key} will be sent again.`] };
+}
 
-async function operate(
-  command: StoreCommand<{ readonly key: string }, OperatorResult>,
-  key: string,
-  done: string,
-): Promise<CommandOutput> {
-  const operated = await withStore((store) => store.write(command, { key }));
-  if (operated === 'done') return { result: { key }, lines: [`${key} ${done}.`] };
-  const why = operated === 'not-found' ? "isn't in the outbox" : "can't be changed in its state";
-  throw new ParleyError('invalid_input', `${key} ${why}. See: ${parleyCommand} outbox list`);
+export async function giveUpPart(key: string): Promise<CommandOutput> {
+  await callOperation(outbox.giveUpPart, { key });
+  return { result: { key }, lines: [`${key} has been dropped.`] };
 }

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { DiskCalls } from '#contracts/workspace-reader.ts';
@@ -7,8 +6,9 @@ import type { Config } from '../config/config.ts';
 import { compareSettings, type ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { configError } from '../config/problem.ts';
+import { reload } from '../operations/status.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
-import { askGateway, changeAtGateway, type RunningGateway, requireRunning } from './ask-gateway.ts';
+import { askGateway, askRunning, type RunningGateway, requireRunning } from './ask-gateway.ts';
 import type { CommandOutput } from './print.ts';
 import { reloadSignal } from './signals.ts';
 
@@ -91,17 +91,6 @@ function withBindings(written: Config, before: Config, agents: Config['agents'])
   return written.bindings.every(isKnown) ? written : { ...written, bindings: before.bindings };
 }
 
-const resultSchema = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('applied'),
-    /** The process that answered. */
-    pid: z.int(),
-    applied: z.array(z.string()),
-    needsRestart: z.array(z.string()),
-  }),
-  z.object({ kind: z.literal('refused'), problem: z.string() }),
-]);
-
 /**
  * Makes the running gateway reload its configuration and reports the result; every other process is told to reload too,
  * also when only workers run.
@@ -115,8 +104,8 @@ export async function reloadProcesses(): Promise<CommandOutput> {
   return { result: { ...asked?.result, told }, lines: [...(asked?.lines ?? []), ...told] };
 }
 
-async function reloadGateway(config: Config, { url }: RunningGateway) {
-  const result = resultSchema.parse(await changeAtGateway(config, `${url}/api/reload`));
+async function reloadGateway(config: Config, gateway: RunningGateway) {
+  const result = await askRunning(gateway, config, reload, {});
   if (result.kind === 'refused')
     throw new ParleyError('config_invalid', `${result.problem}\nNothing was changed.`);
   const { pid, applied, needsRestart } = result;

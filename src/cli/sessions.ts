@@ -1,22 +1,14 @@
-import { parleyCommand } from '#channel-kit/own-commands.ts';
+import type { z } from 'zod';
 import { localTime } from '#channel-kit/time-text.ts';
-import { ParleyError } from '#contracts/errors.ts';
-import type { TranscriptMessage } from '#contracts/message.ts';
-import { stripText } from '../logging/redaction.ts';
-import type { Store } from '../store/base/command.ts';
-import {
-  findSession,
-  type PurposeUsage,
-  readSessionReports,
-  type SessionDetails,
-  type SessionReport,
-} from '../store/reads/read-sessions.ts';
-import { readTranscriptPage } from '../store/reads/read-transcript.ts';
+import * as sessions from '../operations/sessions.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
+import { callOperation, withOperations } from './call-operation.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';
 import { transcriptLine } from './transcript-line.ts';
-import { withStore } from './with-store.ts';
+
+type SessionReport = z.output<typeof sessions.listSessions.answer>['sessions'][number];
+type SessionDetails = z.output<typeof sessions.showSession.answer>;
 
 /** How many conversations a list shows. */
 const listed = 100;
@@ -25,47 +17,32 @@ const pageSize = 200;
 
 /** Lists the most recently used conversations. */
 export async function listSessions(): Promise<CommandOutput> {
-  const sessions = await withStore(
-    (store) => store.read(readSessionReports, { limit: listed }),
-    configForReading(),
-  );
-  const lines = sessions.length === 0 ? ['No conversations yet.'] : sessions.map(lineOf);
-  return { result: sessions, lines };
+  const { sessions: found } = await callOperation(sessions.listSessions, { limit: listed });
+  return { result: found, lines: found.length === 0 ? ['No conversations yet.'] : found.map(lineOf) };
 }
 
 /** Shows a conversation. `id`: the session's id or the beginning of it, or a session key. */
 export async function showSession(id: string): Promise<CommandOutput> {
-  const session = await withStore((store) => findOne(store, id), configForReading());
+  const session = await callOperation(sessions.showSession, { id });
   return { result: session, lines: describe(session) };
 }
 
 /** Shows a conversation with every message, including those that a summary replaces. */
 export async function exportSession(id: string): Promise<CommandOutput> {
-  const { session, messages } = await withStore(async (store) => {
-    const found = await findOne(store, id);
-    return { session: found, messages: await readWhole(store, found.id) };
-  }, configForReading());
-  const lines = [...describe(session), ...messages.map(transcriptLine)];
-  return { result: { ...session, messages }, lines };
-}
-
-async function readWhole(store: Store, sessionId: string): Promise<readonly TranscriptMessage[]> {
-  const pages: (readonly TranscriptMessage[])[] = [];
-  for (let before: number | undefined; ; ) {
-    const from = before === undefined ? {} : { before };
-    const page = await store.read(readTranscriptPage, { sessionId, limit: pageSize, ...from });
-    pages.unshift(page);
-    before = page[0]?.position;
-    if (page.length < pageSize) return pages.flat();
-  }
-}
-
-/** Returns the session; throws `invalid_input` if none or several match. */
-async function findOne(store: Store, id: string): Promise<SessionDetails> {
-  const found = await store.read(findSession, { idOrKey: id });
-  if (found.kind === 'found') return found.session;
-  const why = found.kind === 'none' ? "isn't a conversation" : 'matches several conversations';
-  throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: ${parleyCommand} sessions list`);
+  return withOperations(configForReading(), async (call) => {
+    const session = await call(sessions.showSession, { id });
+    const pages: z.output<typeof sessions.listMessages.answer>['messages'][] = [];
+    for (let before: number | undefined; ; ) {
+      const from = before === undefined ? {} : { before };
+      const { messages } = await call(sessions.listMessages, { id: session.id, limit: pageSize, ...from });
+      pages.unshift(messages);
+      before = messages[0]?.position;
+      if (messages.length < pageSize) break;
+    }
+    const messages = pages.flat();
+    const lines = [...describe(session), ...messages.map(transcriptLine)];
+    return { result: { ...session, messages }, lines };
+  });
 }
 
 function describe(session: SessionDetails): readonly string[] {
@@ -98,7 +75,13 @@ function describeSender({ network, ref, name }: NonNullable<SessionReport['lastS
   return shown === '' ? ref : `${shown} on ${network} (${ref})`;
 }
 
-function usageLine({ purpose, calls, promptTokens, completionTokens, cost }: PurposeUsage): string {
+function usageLine({
+  purpose,
+  calls,
+  promptTokens,
+  completionTokens,
+  cost,
+}: SessionDetails['usage'][number]): string {
   return `  ${purpose}: calls ${calls}, tokens ${promptTokens} in, ${completionTokens} out, cost ${dollars(cost)}`;
 }
 

@@ -1,18 +1,15 @@
-import { z } from 'zod';
 import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { issueSignInLinks, type SignInLinks } from '../operations/sign-ins.ts';
 import { isWildcard } from '../server/page-address.ts';
-import { askRunningGateway, changeAtGateway } from './ask-gateway.ts';
+import { askRunning, askRunningGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { renderQrCode } from './qr-code.ts';
-
-const linksSchema = z.object({ url: z.url(), phoneUrl: z.url().exactOptional() });
 
 /** Prints a fresh link of the running gateway, which opens one session, once, within 15 minutes. */
 export async function runSignIn({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const config = loadConfig();
-  const { url } = await askRunningGateway(config);
-  const links = linksSchema.parse(await changeAtGateway(config, `${url}/api/sign-in-links`));
+  const links = await askRunning(await askRunningGateway(config), config, issueSignInLinks, {});
   const shown = { hasScreen: isInteractive(), host: config.host };
   process.stdout.write(asJson ? `${JSON.stringify(links, undefined, 2)}\n` : describeLinks(links, shown));
   return 0;
@@ -26,7 +23,7 @@ type Shown = {
 };
 
 /** Formats the links as text. */
-export function describeLinks({ url, phoneUrl }: z.infer<typeof linksSchema>, shown: Shown): string {
+export function describeLinks({ url, phoneUrl }: SignInLinks, shown: Shown): string {
   const here = `Open this in a browser (works once, for 15 minutes):\n\n  ${url}\n`;
   if (phoneUrl === undefined) return `${here}\n${phoneHint(shown.host)}\n`;
   const code = shown.hasScreen ? `${renderQrCode(phoneUrl)}\n` : '';

@@ -1,9 +1,11 @@
+import type { z } from 'zod';
 import { localTime } from '#channel-kit/time-text.ts';
+import type { Config } from '../config/config.ts';
+import { listLanes } from '../operations/lanes.ts';
 import {
-  type AskedLane,
   type AskedStatus,
-  askBusyLanes,
   askGateway,
+  askRunning,
   type RunningGateway,
   requireRunning,
 } from './ask-gateway.ts';
@@ -25,15 +27,51 @@ export async function showStatus(): Promise<CommandOutput> {
     const lines = [`No gateway is running on ${config.dataDir}, only workers.`, ...others];
     return { result: { processes }, lines };
   }
-  const lanes = await askBusyLanes(config, gateway.url);
+  const lanes = await readBusyLanes(config, gateway);
   return {
     result: { ...gateway.status, processes, ...(lanes && { lanes }) },
     lines: gatewayLines(gateway, [...laneLines(lanes), ...others]),
   };
 }
 
+type Lane = z.output<typeof listLanes.answer>['lanes'][number];
+type BusyLane = Pick<Lane, 'key' | 'title' | 'state' | 'waitingCount'> & {
+  readonly run?: Omit<NonNullable<Lane['run']>, 'kind'>;
+};
+
+/** How many pages of 25 lanes are asked for. */
+const maxPages = 20;
+
+/** Reads the lanes that are busy; undefined if the gateway can't say. */
+async function readBusyLanes(
+  config: Config,
+  gateway: RunningGateway,
+): Promise<readonly BusyLane[] | undefined> {
+  const busy: BusyLane[] = [];
+  let after: string | undefined;
+  for (let page = 0; page < maxPages; page++) {
+    const from = after === undefined ? {} : { after };
+    const answer = await askRunning(gateway, config, listLanes, from).catch(() => undefined);
+    if (answer === undefined) return undefined;
+    const { lanes, next } = answer;
+    busy.push(
+      ...lanes.filter(({ run, waitingCount }) => run !== undefined || waitingCount > 0).map(shownLane),
+    );
+    // Idle lanes come last.
+    if (!next?.startsWith('busy:')) return busy;
+    after = next;
+  }
+  return busy;
+}
+
+/** Leaves the waiting messages' texts out. */
+function shownLane({ key, title, state, run, waitingCount }: Lane): BusyLane {
+  const { kind: _, ...facts } = run ?? {};
+  return { key, title, state, ...(run && { run: facts as Omit<typeof run, 'kind'> }), waitingCount };
+}
+
 function gatewayLines({ url, status }: RunningGateway, others: readonly string[]): readonly string[] {
-  const { version, model, startedAt, channels, problems, notices = [] } = status;
+  const { version, model, startedAt, channels, problems = [], notices = [] } = status;
   return [
     `Parley ${version} at ${url}, since ${localTime(startedAt)}, model ${model.name}`,
     ...channels.map(channelLine),
@@ -47,7 +85,7 @@ function gatewayLines({ url, status }: RunningGateway, others: readonly string[]
 const listed = 20;
 
 /** Returns the runs and waiting messages: the totals, then each conversation. */
-function laneLines(lanes: readonly AskedLane[] | undefined): readonly string[] {
+function laneLines(lanes: readonly BusyLane[] | undefined): readonly string[] {
   if (lanes === undefined) return [];
   const runs = lanes.filter(({ run }) => run !== undefined).length;
   const waiting = lanes.reduce((sum, { waitingCount }) => sum + waitingCount, 0);
@@ -59,7 +97,7 @@ function laneLines(lanes: readonly AskedLane[] | undefined): readonly string[] {
   ];
 }
 
-function laneLine({ key, title, state, run, waitingCount }: AskedLane): string {
+function laneLine({ key, title, state, run, waitingCount }: BusyLane): string {
   const facts = [
     ...(run === undefined ? [state] : [`run ${run.id} for ${secondsText(run.ageMs)}`]),
     ...(run?.waitsFor === undefined ? [] : [`waits for ${run.waitsFor}`]),

@@ -289,7 +289,7 @@ function isSignalOn({ enabled, apiUrl, number, accounts }: FileSettings['channel
 }
 
 /** The owner of the page's token and of the machine's terminal. */
-const localOwners = ['web:owner', 'terminal:owner'] as const;
+export const localOwners = ['web:owner', 'terminal:owner'] as const;
 
 /** Says whether the configuration names an owner besides the machine's user. */
 export function hasOwner(config: Pick<Config, 'owners'>): boolean {

@@ -3,10 +3,8 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { accountId, agentId, conversationId, peerId } from '#contracts/ids.ts';
-import type { Log } from '#contracts/log.ts';
+import { accountId, agentId, conversationId } from '#contracts/ids.ts';
 import { type AlertReporter, createAlertReporter } from '../channel-host/alert-reporter.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
@@ -14,38 +12,23 @@ import { createTimeline } from '../channel-host/timeline.ts';
 import { renderRecord } from '../cli/render-record.ts';
 import { renderTrace } from '../cli/render-trace.ts';
 import { nativeCommands } from '../commands/list.ts';
-import { atPage } from '../commands/pair.ts';
-import { describeItemChange } from '../commands/queue.ts';
+import { localOwners } from '../config/load-config.ts';
 import { revealSettings } from '../config/secret.ts';
 import { bytesOf } from '../config/units.ts';
 import { type InboundPolicy, localLaneKey, queueSettingsFor } from '../inbound/inbound-policy.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/media.ts';
-import { stripText } from '../logging/redaction.ts';
+import { countLaneChanges } from '../operations/lanes.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
-import type { Closers } from '../processes/closers.ts';
-import type { Feed } from '../queue/feed.ts';
 import { createWaitingNotices, type WaitingNotices } from '../queue/notify-waiting.ts';
 import { accessToken } from '../server/access-token.ts';
-import { changeQueuedItem, type ItemOrder } from '../server/change-queued-item.ts';
 import { gatewayHealth } from '../server/gateway-health.ts';
 import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
-import type { OwnerLanes } from '../server/lane-routes.ts';
-import type { OwnerMessages } from '../server/message-routes.ts';
-import type { OwnerQueue, QueueChange } from '../server/queue-routes.ts';
 import { type AgentService, createAgentService } from '../service/agent-service.ts';
 import { findAgent } from '../service/find-agent.ts';
-import { platformRef } from '../sessions/identities.ts';
-import type { Store } from '../store/base/command.ts';
-import { type Effects, noEffects } from '../store/base/effects.ts';
+import { noEffects } from '../store/base/effects.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
-import { dropPart, readUndelivered, retryPart } from '../store/delivery/operator-actions.ts';
-import { setLaneMode } from '../store/lanes/session.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
-import { readLiveLanes } from '../store/reads/read-live-lanes.ts';
-import { readItemText, readQueuedItems } from '../store/reads/read-waiting-items.ts';
-import { readWhy } from '../store/reads/why/read-why.ts';
-import type { ChatTexts } from '../texts/chat-texts.ts';
 import { staleAlerts } from './model-alerts.ts';
 import type { StageDeps } from './stage-deps.ts';
 
@@ -130,18 +113,20 @@ export async function openServer(
     allowedHosts,
     trustedProxies: config.trustedProxies,
     maxUploadBytes: bytesOf(config.media.maxMb),
-    notices: { ...owner, ...questions },
-    messages: ownerMessages({ store: stage.store, redact: stage.redact }),
-    queue: ownerQueue({
-      ...stage,
-      gate,
-      people: localPeople(stage),
+    operations: {
+      texts: stage.texts,
+      policy: gate,
+      people: localOwners,
       start: stage.motion.dispatch,
-      onChange: (laneKey) => stage.feed.publish(laneKey, { kind: 'changed' }),
-    }),
-    lanes: ownerLanes({ ...stage, leaseMs: config.lanes.leaseMs }),
-    commands: nativeCommands(stage.texts),
-    agents: openAgentService(stage, gate),
+      changed: (laneKey) => stage.feed.publish(laneKey, { kind: 'changed' }),
+      redact: stage.redact,
+      render: { trace: renderTrace, record: renderRecord },
+      owner: { ...owner, ...questions },
+      lanes: { changes: countLaneChanges(stage), leaseMs: config.lanes.leaseMs },
+      commands: nativeCommands(stage.texts),
+      agents: openAgentService(stage, gate),
+      ...(stage.reload && { reload: stage.reload }),
+    },
   });
   closers.add('http server', server.close);
   const listen = async () => {
@@ -151,12 +136,6 @@ export async function openServer(
     return listening;
   };
   return { ...server, listen };
-}
-
-function localPeople({ channels }: Pick<StageDeps, 'channels'>): readonly string[] {
-  return channels.flatMap(({ id, localPeer }) =>
-    localPeer === undefined ? [] : [platformRef(id, peerId(localPeer))],
-  );
 }
 
 /** Serves a worker's health and metrics on its own loopback port. Rejects if the port is taken. */
@@ -257,122 +236,4 @@ function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
   };
   const { dispatch: start, reserve } = motion;
   return createAgentService({ ...stage, ownerLane, start, reserve });
-}
-
-type OwnerLanesDeps = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly closers: Closers;
-  readonly feed: Pick<Feed, 'publish' | 'watchAll'>;
-  /** Duration of leases on lanes, ms. */
-  readonly leaseMs: number;
-};
-
-/** Lanes per page of the list. */
-const listed = 25;
-
-/** Provides the lanes for the page. A caller waiting for a change causes no reads until there is one. */
-export function ownerLanes(deps: OwnerLanesDeps): OwnerLanes {
-  const { store, feed, leaseMs } = deps;
-  const versions = countChanges(deps);
-  return {
-    list: async ({ after, since, waitMs }, signal) => {
-      if (since !== undefined) await versions.waitAfter(since, waitMs, signal);
-      // Taken before reading, so that a change in the meantime causes another read.
-      const version = versions.current();
-      return { ...(await store.read(readLiveLanes, { after, limit: listed, leaseMs })), version };
-    },
-    setMode: async (laneKey, mode) => {
-      if (!(await store.write(setLaneMode, { laneKey, mode }))) return false;
-      deps.log.info({ laneKey, mode }, 'lane.mode-changed');
-      feed.publish(laneKey, { kind: 'changed' });
-      return true;
-    },
-  };
-}
-
-/**
- * Counts the lane changes that this process hears of. Starts at the current time, so no earlier process used the
- * number.
- */
-function countChanges({ clock, feed, closers }: OwnerLanesDeps) {
-  let version = clock.now();
-  const waiting = new Set<() => void>();
-  const stopping = new AbortController();
-  closers.add('owner lanes', async () => stopping.abort());
-  const onChange = () => {
-    version += 1;
-    for (const wake of waiting) wake();
-  };
-  feed.watchAll(onChange, stopping.signal);
-  return {
-    current: () => version,
-    waitAfter: async (known: number, waitMs: number, signal: AbortSignal): Promise<void> => {
-      if (known !== version) return;
-      const changed = new AbortController();
-      const wake = () => changed.abort();
-      waiting.add(wake);
-      await clock.wait(waitMs, AbortSignal.any([signal, stopping.signal, changed.signal]));
-      waiting.delete(wake);
-    },
-  };
-}
-
-const mostParts = 200;
-
-/** Provides the page's queries and actions on single messages, the same as `parley why` and `parley outbox`. */
-function ownerMessages({
-  store,
-  redact,
-}: {
-  readonly store: Store;
-  redact(text: string): string;
-}): OwnerMessages {
-  return {
-    why: async (id) => {
-      const why = await store.read(readWhy, { id, withExcerpts: false });
-      if (why.kind === 'account') return redact(stripText(renderTrace(why.account)));
-      return why.kind === 'record' ? redact(stripText(renderRecord(why.record))) : undefined;
-    },
-    undelivered: () => store.read(readUndelivered, { limit: mostParts }),
-    retry: (key) => store.write(retryPart, { key }),
-    drop: (key) => store.write(dropPart, { key }),
-  };
-}
-
-const mostItems = 500;
-
-type OwnerQueueDeps = {
-  readonly store: Store;
-  readonly texts: ChatTexts;
-  /** The IANA name of the time zone, which a reload may change. */
-  readonly gate: { readonly timeZone: string };
-  /** The accounts of the machine's user, `<channel>:<peer>`: those of the page and the terminal. */
-  readonly people: readonly string[];
-  /** Dispatches the effects of a commit. */
-  start(effects: Effects): void;
-  /** Called when a lane has changed, since no effect notifies its clients. */
-  onChange(laneKey: string): void;
-};
-
-/** Provides the page's actions on waiting items, the same as `parley queue`. */
-export function ownerQueue({ store, texts, gate, people, start, onChange }: OwnerQueueDeps): OwnerQueue {
-  const change = async (id: string, order: ItemOrder): Promise<QueueChange> => {
-    const item = await changeQueuedItem(store, { id, order, people, ref: atPage });
-    if (item.kind !== 'found') return { kind: 'not-found' };
-    const { laneKey, number, changed, effects } = item;
-    start(effects);
-    onChange(laneKey);
-    const text = describeItemChange({ verb: order.verb, number, changed }, texts);
-    if (changed.kind !== 'done' && changed.kind !== 'steered') return { kind: 'not-possible', text };
-    const excerpt = changed.kind === 'done' ? { excerpt: changed.excerpt } : {};
-    return { kind: 'done', item: { id: item.id, laneKey, number, ...excerpt, text } };
-  };
-  return {
-    waiting: () => store.read(readQueuedItems, { limit: mostItems }),
-    change: (verb, id) => change(id, { verb }),
-    edit: (id, text) => change(id, { verb: 'edit', text, timeZone: gate.timeZone }),
-    textOf: (id) => store.read(readItemText, { id }),
-  };
 }

@@ -1,6 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { atConsole, atPage } from '../commands/pair.ts';
+import { type GatewayDeps, operations } from '../operations/list.ts';
+import { type Caller, Refusal, type RefusalCode } from '../operations/operation.ts';
+import { signInIdOf } from './identity.ts';
 import { refuse } from './request-auth.ts';
+import type { RouteAccess } from './request-guard.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -15,8 +20,7 @@ export type ApiCall<Input extends z.ZodType = z.ZodType, Answer extends z.ZodTyp
   readonly path: string;
   /** One sentence that says what the call does, for readers of the API's description. */
   readonly summary: string;
-  /** Default: only signed-in clients. */
-  readonly access?: 'public';
+  readonly access: Exclude<RouteAccess, 'webhook'>;
   /** The query of a GET, the body of a POST. */
   readonly input?: Input;
   /** Absent: the answer has no body. */
@@ -27,9 +31,19 @@ export type ApiCall<Input extends z.ZodType = z.ZodType, Answer extends z.ZodTyp
   readonly alsoWith?: readonly number[];
   /** A WebSocket's messages, instead of an answer. */
   readonly frames?: { readonly client: z.ZodType; readonly server: z.ZodType };
-  /** The call's own refusal codes, by status. */
-  readonly refusals?: Readonly<Record<number, readonly string[]>>;
+  /** The call's own refusal codes. */
+  readonly refusals?: readonly (keyof typeof refusalStatus)[];
 };
+
+/** The HTTP status of each code with which a call itself refuses. */
+export const refusalStatus = {
+  invalid_input: 400,
+  wrong_token: 401,
+  not_found: 404,
+  ambiguous: 409,
+  not_possible: 409,
+  too_many_tries: 429,
+} as const satisfies Record<RefusalCode | 'wrong_token', number>;
 
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply };
 
@@ -39,7 +53,7 @@ export function serveCall<Input extends z.ZodType, Answer extends z.ZodType>(
   call: ApiCall<Input, Answer>,
   handle: (input: z.output<Input>, exchange: Exchange) => Promise<z.output<Answer> | FastifyReply>,
 ): void {
-  const { method, path: url, access = 'signed-in', input } = call;
+  const { method, path: url, access, input } = call;
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const parsed = input?.safeParse(method === 'GET' ? request.query : request.body);
     if (parsed?.success === false) return refuse(reply, { status: 400, code: 'invalid_request' });
@@ -47,4 +61,25 @@ export function serveCall<Input extends z.ZodType, Answer extends z.ZodType>(
     return handle(parsed?.data as z.output<Input>, { request, reply });
   };
   app.route({ method, url, config: { access, call }, handler });
+}
+
+/** Serves every operation at `/api/<name>`, to those who have its right. */
+export function serveOperations(app: FastifyInstance, deps: GatewayDeps): void {
+  for (const { name, right, run, ...described } of operations) {
+    const call = { ...described, path: `/api/${name}`, access: right };
+    serveCall(app, call, async (input, exchange) => {
+      // The call's schema has parsed it.
+      const answer = await run(deps, input as never, callerOf(exchange));
+      if (!(answer instanceof Refusal)) return answer;
+      const { code, text } = answer;
+      return refuse(exchange.reply, { status: refusalStatus[code], code, ...(text && { text }) });
+    });
+  }
+}
+
+function callerOf({ request, reply }: Exchange): Caller {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  const signIn = signInIdOf(request.identity);
+  return { by: signIn === undefined ? atConsole : atPage, signIn, signal: gone.signal };
 }

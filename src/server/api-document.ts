@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
-import { type ApiCall, serveCall } from './api-call.ts';
+import { type ApiCall, refusalStatus, serveCall } from './api-call.ts';
 import { changeHeader } from './request-guard.ts';
 
 export type ApiDocumentDeps = {
@@ -17,6 +17,7 @@ const description = {
   method: 'GET',
   path: '/openapi.json',
   summary: 'Describes the API: this document',
+  access: 'owner',
   answer: z.looseObject({ openapi: z.string() }),
 } as const;
 
@@ -82,7 +83,7 @@ function operationOf(call: ApiCall): JsonObject {
   const isChange = method === 'POST';
   return {
     summary,
-    ...(access === 'public' && { security: [] }),
+    ...securityOf(access),
     parameters: [
       ...[...call.path.matchAll(/:(\w+)/g)].map(([, name]) => ({ ...inPath, name })),
       ...(isChange ? [{ $ref: '#/components/parameters/change' }] : queryOf(input)),
@@ -94,6 +95,20 @@ function operationOf(call: ApiCall): JsonObject {
       default: { $ref: '#/components/responses/refusal' },
     },
   };
+}
+
+/** The document's own `security` applies to what any owner may call. */
+function securityOf(access: ApiCall['access']): JsonObject {
+  switch (access) {
+    case 'public':
+      return { security: [] };
+    case 'operator':
+      return { security: [{ token: [] }] };
+    case 'owner':
+      return {};
+    default:
+      return access satisfies never;
+  }
 }
 
 const inPath = { in: 'path', required: true, schema: { type: 'string' } };
@@ -113,8 +128,9 @@ function answersOf({ frames, answer, answerType = jsonType, alsoWith = [] }: Api
   return Object.fromEntries([200, ...alsoWith].map((status) => [status, body]));
 }
 
-function refusalsOf({ refusals = {} }: ApiCall): JsonObject {
-  const described = Object.entries(refusals).map(([status, codes]) => [
+function refusalsOf({ refusals = [] }: ApiCall): JsonObject {
+  const byStatus = Map.groupBy(refusals, (code) => refusalStatus[code]);
+  const described = [...byStatus].map(([status, codes]) => [
     status,
     jsonBody(codes.map((code) => `\`${code}\``).join(', '), refusal),
   ]);

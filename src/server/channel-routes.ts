@@ -42,6 +42,7 @@ const socket = {
   method: 'GET',
   path: '/channels/:channel/:path',
   summary: 'Opens a conversation as the page does: its messages, and what the agent is doing',
+  access: 'owner',
   frames: { client: clientFrameSchema, server: serverFrameSchema },
 } as const;
 
@@ -101,7 +102,7 @@ function mountSockets(
 ): void {
   app.get<{ Params: ChannelParams }>(
     socket.path,
-    { websocket: true, config: { access: 'signed-in', isSocket: true, call: socket } },
+    { websocket: true, config: { access: 'owner', isSocket: true, call: socket } },
     (opened, request) => {
       const handler = handlers.get(routeName(request.params));
       if (handler === undefined) return closeSocket(opened, 1013, 'not ready');
@@ -170,7 +171,7 @@ function mountUploads(
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(fileType, (_request, body, done) => done(null, body));
-    const config = { access: 'signed-in', isUpload: true, call: 'none' } as const;
+    const config = { access: 'owner', isUpload: true, call: 'none' } as const;
     const options = { config, bodyLimit: Math.max(1, maxBytes) };
     scope.post<{ Params: ChannelParams }>('/uploads/:channel', options, async (request, reply) => {
       const handler = handlers.get(request.params.channel);
@@ -182,7 +183,7 @@ function mountUploads(
         .send(body ?? '{}');
     });
   });
-  const dropping = { config: { access: 'signed-in', call: 'none' } as const, bodyLimit: 1024 };
+  const dropping = { config: { access: 'owner', call: 'none' } as const, bodyLimit: 1024 };
   app.post<{ Params: ChannelParams }>('/uploads/:channel/drop', dropping, async (request, reply) => {
     const named = droppedSchema.safeParse(request.body);
     const drop = handlers.get(request.params.channel)?.drop;

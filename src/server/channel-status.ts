@@ -1,5 +1,5 @@
 import type { ChannelState } from '../channel-host/channel-state.ts';
-import type { ChannelStatus } from './gateway-status.ts';
+import type { ChannelStatus } from '../operations/status.ts';
 
 /** Describes a channel's state for the page and `parley status`. */
 export function channelStatus({

@@ -3,14 +3,14 @@ import type { Clock } from '#contracts/clock.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import type { ChannelState } from '../channel-host/channel-state.ts';
 import { stripText } from '../logging/redaction.ts';
+import type { GatewayStatus, StatusProblem } from '../operations/status.ts';
 import type { FailureStreaks } from '../queue/failure-streaks.ts';
 import type { Store } from '../store/base/command.ts';
 import { readSessions } from '../store/reads/read-sessions.ts';
 import type { StoreTrouble, WatchedStore } from '../store/watch-store.ts';
 import { channelStatus } from './channel-status.ts';
-import type { GatewayStatus, Readiness, StatusProblem } from './gateway-status.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { readinessOf } from './readiness.ts';
+import { type Readiness, readinessOf } from './readiness.ts';
 
 export type GatewayHealthDeps = {
   readonly store: WatchedStore;

@@ -12,8 +12,7 @@ import { createServer } from '../http/node-http.ts';
 import { allowedOrigins } from './allowed-origins.ts';
 import { createAttemptLimiter, type Lockouts } from './attempt-limiter.ts';
 import { connectionLimits, limitConnections, serverOptionsOf } from './connection-limits.ts';
-import type { Readiness } from './gateway-status.ts';
-import { readyAnswer } from './readiness.ts';
+import { type Readiness, readyAnswer } from './readiness.ts';
 import { judgeHead } from './request-guard.ts';
 import { sourceOf } from './request-source.ts';
 import { isSameSecret } from './secret-comparison.ts';
@@ -85,7 +84,7 @@ function createAnswers({ clock, readiness, metrics, token }: HealthServerDeps) {
   return async (request: IncomingMessage, port: number): Promise<Answer> => {
     const { method = 'GET', headers } = request;
     const path = (request.url ?? '').split('?')[0];
-    const access = path === '/metrics' ? 'signed-in' : 'public';
+    const access = path === '/metrics' ? 'owner' : 'public';
     const origins = allowedOrigins({ port, configured: [], own: () => [] });
     const verdict = judgeHead({ method, headers, access }, origins);
     if (verdict.kind === 'refuse') return json(verdict.status, { error: { code: verdict.code } });

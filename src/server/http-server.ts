@@ -8,16 +8,15 @@ import websocketPlugin from '@fastify/websocket';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { maxFrameBytes } from '#channel-kit/client-frames.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
-import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
 import type { Sections } from '#contracts/section.ts';
-import type { ReloadResult } from '../config/live-settings.ts';
-import type { AgentService } from '../service/agent-service.ts';
-import { mountAgent } from './agent-routes.ts';
+import type { GatewayDeps } from '../operations/list.ts';
+import type { SignInLinks } from '../operations/sign-ins.ts';
 import { allowedOrigins } from './allowed-origins.ts';
+import { serveOperations } from './api-call.ts';
 import { describeApi } from './api-document.ts';
 import { createAttemptLimiter } from './attempt-limiter.ts';
 import { limitBodyTime } from './body-time.ts';
@@ -28,22 +27,16 @@ import {
   limitConnections,
   serverOptionsOf,
 } from './connection-limits.ts';
-import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
-import { mountLanes, type OwnerLanes } from './lane-routes.ts';
-import { mountMessages, type OwnerMessages } from './message-routes.ts';
-import { mountNotices, type OwnerNotices } from './notices-routes.ts';
 import { watchRequests } from './open-requests.ts';
 import { ownAddresses, phoneAddress } from './own-addresses.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
-import { mountQueue, type OwnerQueue } from './queue-routes.ts';
+import type { Readiness } from './readiness.ts';
 import { mountRequestAuth } from './request-auth.ts';
 import { asksForSocket } from './request-guard.ts';
 import { sourceOf } from './request-source.ts';
-import { mountSessions } from './session-routes.ts';
 import { createSignInCodes } from './sign-in-codes.ts';
-import { mountSignInLinks, type SignInLinks } from './sign-in-links.ts';
 import { mountSignIn } from './sign-in-routes.ts';
 import { createSignIns, type SignInStore } from './sign-ins.ts';
 import { mountStatus } from './status-routes.ts';
@@ -74,21 +67,9 @@ export type HttpServerDeps = {
   /** Parley's version, for the description of the API. */
   readonly version?: string;
   readiness(): Promise<Readiness>;
-  status(): Promise<GatewayStatus>;
-  /** Rereads the configuration; its route is absent without it. */
-  reload?(): Promise<ReloadResult>;
-  /** The owner's notices; their routes are absent without it. */
-  readonly notices?: OwnerNotices;
-  /** Traces single messages; its routes are absent without it. */
-  readonly messages?: OwnerMessages;
-  /** Waiting messages of all conversations; their routes are absent without it. */
-  readonly queue?: OwnerQueue;
-  /** The lanes and the messages waiting in them; their routes are absent without it. */
-  readonly lanes?: OwnerLanes;
-  /** The chat commands, for the page's menu. */
-  readonly commands?: readonly NativeCommand[];
-  /** The agents, for programs; its routes are absent without it. */
-  readonly agents?: AgentService;
+  status: GatewayDeps['status'];
+  /** Dependencies of the API's operations, besides those that the server has. */
+  readonly operations: Omit<GatewayDeps, 'store' | 'log' | 'status' | 'signIns' | 'issueLinks'>;
   /** The text of `/metrics`; the route is absent without it. */
   metrics?(): Promise<string>;
 };
@@ -209,13 +190,9 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   const requests = watchRequests(app);
   describeApi(app, { ...deps, cookieName });
   app.register(async (scope) => {
+    const { operations, store, log, status } = deps;
     mountStatus(scope, deps);
-    if (deps.messages !== undefined) mountMessages(scope, deps.messages);
-    if (deps.queue !== undefined) mountQueue(scope, deps.queue);
-    if (deps.lanes !== undefined) mountLanes(scope, deps.lanes);
-    if (deps.notices !== undefined) mountNotices(scope, deps.notices);
-    if (deps.agents !== undefined) mountAgent(scope, deps.agents);
-    mountSessions(scope, deps);
+    serveOperations(scope, { ...operations, store, log, status, signIns, issueLinks: parts.links });
     mountSignIn(scope, {
       cookieName,
       codes: parts.codes,
@@ -224,7 +201,6 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
       identities,
       sourceOf: whose,
     });
-    mountSignInLinks(scope, parts.links);
     servePage(scope);
     routes.mount(scope);
   });

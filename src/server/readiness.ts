@@ -5,7 +5,24 @@
 
 import { timeText } from '#channel-kit/time-text.ts';
 import type { ChannelState } from '../channel-host/channel-state.ts';
-import type { Component, Readiness, StatusProblem } from './gateway-status.ts';
+import type { StatusProblem } from '../operations/status.ts';
+
+/** Readiness of a process, with what it lacks. */
+export type Readiness = {
+  /** Names of missing components, for example `store` or `telegram`; empty when ready. */
+  readonly missing: readonly string[];
+  /** All components that were checked, including the missing ones. */
+  readonly components?: readonly Component[];
+};
+
+/** Shown without a sign-in: its name, why it is down or degraded, since when, and the next retry, both in UTC. */
+type Component = {
+  readonly name: string;
+  readonly state: 'ok' | 'down';
+  readonly reason?: string;
+  readonly since?: string;
+  readonly nextTryAt?: string;
+};
 
 /** Components every process needs besides its channels, by the names reported when missing. */
 export type Needs = { readonly needed: readonly string[]; readonly problems: readonly StatusProblem[] };

@@ -9,7 +9,7 @@ import { securityHeaders } from './security-headers.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may call the route. Default: only signed-in clients. */
+    /** Who may call the route. Default: the owner. */
     readonly access?: RouteAccess;
     /** True for routes that may be upgraded to a WebSocket. */
     readonly isSocket?: boolean;
@@ -66,7 +66,7 @@ async function refusalOf(
   request: FastifyRequest,
   deps: RequestAuthDeps,
 ): Promise<Refusal | undefined> {
-  const { access = 'signed-in', isSocket = false } = request.routeOptions.config;
+  const { access = 'owner', isSocket = false } = request.routeOptions.config;
   const verdict = judgeHead({ method: request.method, headers: request.headers, access }, deps.origins());
   if (verdict.kind === 'refuse')
     return verdict.code === 'host_not_allowed'
@@ -76,7 +76,7 @@ async function refusalOf(
   if (asksForSocket(request.headers) && !isSocket) return { status: 404, code: 'not_found' };
   if (access === 'webhook' || (access === 'public' && !verdict.bearerOnly)) return undefined;
   request.identity = await identify(app, request, deps);
-  return identityRefusal(request.identity, verdict.bearerOnly);
+  return identityRefusal(request.identity, { access, bearerOnly: verdict.bearerOnly });
 }
 
 /** Returns the text for a Host that isn't allowed. The name is untrusted, so only a well-formed one is repeated. */
@@ -96,11 +96,15 @@ function identify(app: FastifyInstance, request: FastifyRequest, deps: RequestAu
   });
 }
 
-function identityRefusal(identity: Identity, bearerOnly: boolean): Refusal | undefined {
+function identityRefusal(
+  identity: Identity,
+  { access, bearerOnly }: { readonly access: RouteAccess; readonly bearerOnly: boolean },
+): Refusal | undefined {
   switch (identity.kind) {
     case 'bearer':
       return undefined;
     case 'session':
+      if (access === 'operator') return { status: 403, code: 'token_required' };
       return bearerOnly ? { status: 403, code: 'origin_missing' } : undefined;
     case 'wrong':
       return { status: 401, code: 'wrong_token' };
@@ -121,6 +125,7 @@ const storeAway: Refusal = { status: 503, code: 'store_unavailable', retryAfterM
 /** Texts for people; programs read the code. */
 const texts: Readonly<Partial<Record<string, string>>> = {
   invalid_request: 'The request isn’t valid. /openapi.json describes valid ones.',
+  token_required: 'Only the command line, or a program with the access token, may do this.',
   store_unavailable:
     "Parley can't use its database right now. It keeps trying; please ask again in a moment.",
 };

@@ -3,10 +3,11 @@
  * the form of a state change. `identity.ts` identifies the caller afterwards. A refusal says nothing about content.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Right } from '../operations/operation.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 
 /** `public`: there is no data behind it. `webhook`: the handler recognises the caller by its own secret. */
-export type RouteAccess = 'public' | 'signed-in' | 'webhook';
+export type RouteAccess = Right | 'public' | 'webhook';
 
 export type RequestHead = {
   readonly method: string;
@@ -38,7 +39,7 @@ export function judgeHead(head: RequestHead, origins: AllowedOrigins): GuardVerd
   if (origin !== undefined && !origins.isSameOrigin(origin, host)) return refuse(403, 'origin_not_allowed');
   const isUpgrade = asksForSocket(head.headers);
   const isChange = isUpgrade || !isReading(head.method);
-  if ((isChange || head.access === 'signed-in') && isFromElsewhere(head.headers)) {
+  if ((isChange || head.access !== 'public') && isFromElsewhere(head.headers)) {
     return refuse(403, 'origin_not_allowed');
   }
   if (isChange && !isUpgrade) {

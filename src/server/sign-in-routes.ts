@@ -25,44 +25,17 @@ const signIn = {
   summary: 'Signs a browser in with the access token; the answer sets a cookie',
   access: 'public',
   input: z.object({ token: z.string().min(1).max(1024) }),
-  refusals: { 401: ['wrong_token'], 429: ['too_many_tries'] },
+  refusals: ['wrong_token', 'too_many_tries'],
 } as const;
 
 const signOut = {
   method: 'POST',
   path: '/api/sign-out',
   summary: 'Ends the sign-in of the requesting browser',
+  access: 'owner',
 } as const;
 
-const list = {
-  method: 'GET',
-  path: '/api/sign-ins',
-  summary: 'Lists the signed-in browsers, most recently seen first',
-  answer: z.object({
-    signIns: z.array(
-      z.object({
-        id: z.string(),
-        browser: z.string(),
-        createdAt: z.int(),
-        lastSeenAt: z.int(),
-        isThis: z.boolean(),
-      }),
-    ),
-  }),
-} as const;
-
-const end = {
-  method: 'POST',
-  path: '/api/sign-ins/end',
-  summary: 'Ends one sign-in, or all others',
-  input: z.union([
-    z.strictObject({ id: z.string().min(1).max(100) }),
-    z.strictObject({ others: z.literal(true) }),
-  ]),
-  answer: z.object({ ended: z.int().describe('How many were ended') }),
-} as const;
-
-/** Serves the one-time link, the token form, sign-out and the list of sign-ins. The browser keeps only the cookie. */
+/** Serves the one-time link, the token form and sign-out. The browser keeps only the cookie. */
 export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
   const { signIns } = deps;
   app.get('/signin', { config: { access: 'public', call: 'none' } }, async (request, reply) => {
@@ -103,19 +76,6 @@ export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
     const own = signInIdOf(request.identity);
     if (own !== undefined) await signIns.end({ id: own });
     return reply.code(204).send();
-  });
-
-  serveCall(app, list, async (_, { request }) => ({
-    signIns: (await signIns.list()).map(({ id, browser, createdAt, lastSeenAt }) => ({
-      ...{ id, browser, createdAt, lastSeenAt },
-      isThis: id === signInIdOf(request.identity),
-    })),
-  }));
-
-  serveCall(app, end, async (form, { request }) => {
-    const own = signInIdOf(request.identity);
-    const which = 'id' in form ? form : own === undefined ? {} : { allBut: own };
-    return { ended: await signIns.end(which) };
   });
 }
 

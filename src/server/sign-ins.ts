@@ -29,10 +29,10 @@ export interface SignIns {
   /** Lists the sign-ins, most recently seen first. Throws what the store throws. */
   list(): Promise<readonly SignIn[]>;
   /**
-   * Ends one sign-in, or all but one, and returns how many were ended. If the store can't be written, this throws, and
+   * Ends one sign-in, or all but one, and returns the ids of those that ended. If the store can't be written, this throws, and
    * a sign-in named by its id is ended in this process, and in the store as soon as that works.
    */
-  end(which: { readonly id: string } | { readonly allBut?: string }): Promise<number>;
+  end(which: { readonly id: string } | { readonly allBut?: string }): Promise<readonly string[]>;
   /** Finds the sign-ins in use that have ended elsewhere. */
   look(): Promise<void>;
 }
@@ -126,7 +126,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
       const ended = await store.write(endSignIns, { issuer, ...which });
       for (const id of ended) forget(id);
       if ('id' in which) ending.delete(which.id);
-      return ended.length;
+      return ended;
     },
     look: async () => {
       for (const id of ending) {

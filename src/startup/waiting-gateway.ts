@@ -7,15 +7,19 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Intake } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import { createTimeline } from '../channel-host/timeline.ts';
+import { localDeps } from '../cli/call-operation.ts';
 import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createInboundPolicy, localLaneKey } from '../inbound/inbound-policy.ts';
 import { createLoopWatch } from '../logging/loop-watch.ts';
 import { createRedactor } from '../logging/redaction.ts';
 import { configuredModel } from '../models/configured-model.ts';
+import type { LaneChanges } from '../operations/lanes.ts';
+import type { StatusProblem } from '../operations/status.ts';
 import { type Closers, createClosers } from '../processes/closers.ts';
 import { publishProcessAddress } from '../processes/process-address.ts';
 import { enterProcesses } from '../processes/process-files.ts';
@@ -23,7 +27,6 @@ import { createFeed } from '../queue/feed.ts';
 import { noLiveEvents } from '../queue/live-events.ts';
 import type { GatewayOptions } from '../roles/stage-deps.ts';
 import { keptToken } from '../server/access-token.ts';
-import type { StatusProblem } from '../server/gateway-status.ts';
 import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
 import { createMetrics } from '../server/metrics/metrics.ts';
@@ -70,7 +73,6 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
   const server = createHttpServer({
     ...{ host: config.host, port: config.port, allowedHosts: config.allowedHosts },
     ...{ trustedProxies: config.trustedProxies, token: await tokenFor(options), store, clock, log },
-    ...(options.reload && { reload: options.reload }),
     readiness: readinessFrom(options),
     status: async () => ({
       ...{ version, startedAt, model: { name, isDemo } },
@@ -82,12 +84,7 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
       problems: [problemOf(options.blocker())],
     }),
     metrics: createMetrics({ store, clock, loop, formatter: idleDesk, isRedisReady: () => false }).metrics,
-    notices: {
-      shown: async () => [],
-      dismiss: () => Promise.reject(away),
-      questions: async () => [],
-      answer: () => Promise.reject(away),
-    },
+    operations: { ...localDeps(config), ...operationsBefore(options, away) },
     absentWebhookStatus: 503,
   });
   closers.add('http server', server.close);
@@ -95,6 +92,23 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
   await openWaitingChannels(options, { server, store, away, addCloser: closers.add });
   await publish(options, url, closers);
   return { url, releaseStore: store.release, close: closers.close };
+}
+
+/** Dependencies of operations before the stages exist: they show what can be read, and change nothing. */
+function operationsBefore({ config, clock, reload, redact }: WaitingOptions, away: ParleyError) {
+  const refuse = () => Promise.reject(away);
+  return {
+    owner: { shown: async () => [], dismiss: refuse, questions: async () => [], answer: refuse },
+    agents: { send: refuse, wait: refuse, cancel: refuse, cancelRun: refuse },
+    lanes: { changes: noChanges(clock), leaseMs: config.lanes.leaseMs },
+    commands: [],
+    ...(redact && { redact }),
+    ...(reload && { reload }),
+  };
+}
+
+function noChanges(clock: Clock): LaneChanges {
+  return { current: () => 0, waitAfter: (_known, waitMs, signal) => clock.wait(waitMs, signal) };
 }
 
 /** No Markdown is parsed before the start. */

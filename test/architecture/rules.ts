@@ -13,7 +13,7 @@ const order = [
   ['sessions', 'agent', 'models', 'replies'],
   ['queue', 'commands', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
   ['steps.ts', 'store-writer.ts'],
-  ['service', 'server', 'cli'],
+  ['service', 'operations', 'server', 'cli'],
   ['roles', 'gateway.ts', 'startup', 'main.ts'],
 ].flat();
 

@@ -17,8 +17,10 @@ import { createHttpServer } from '../../src/server/http-server.ts';
 import type { UndeliveredPart } from '../../src/store/delivery/operator-actions.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { patienceMs } from '../support/patience.ts';
+import { scriptedStore } from '../support/scripted-store.ts';
 import { createSessionDouble, type SessionDouble } from '../support/session-double.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { someOperations } from '../support/some-operations.ts';
 
 type Owner = {
   /** What the owner is notified of, and asked. */
@@ -46,12 +48,17 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const session = createSessionDouble();
   const owner: Owner = { notices: [], questions: [], undelivered: [] };
   session.standing = { queueMode: 'steer' };
-  const without = async (part: string): Promise<'done'> => {
+  const without = ({ key: part }: { readonly key: string }) => {
     owner.undelivered = owner.undelivered.filter(({ key }) => key !== part);
     return 'done';
   };
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-page-'));
-  const store = lazyStore();
+  const store = scriptedStore(lazyStore(), {
+    readWhy: ({ id }: { readonly id: string }) => ({ kind: 'account', account: { id } }),
+    readUndelivered: () => owner.undelivered,
+    retryPart: without,
+    dropPart: without,
+  });
   const server = createHttpServer({
     store,
     host: '127.0.0.1',
@@ -70,32 +77,32 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
       ],
     }),
     maxUploadBytes: 1_000,
-    messages: {
-      why: async (id) => `message ${id}\n12:00  reached web: accepted`,
-      undelivered: async () => owner.undelivered,
-      retry: without,
-      drop: without,
-    },
-    commands: [
-      { name: 'new', description: 'Start a new conversation' },
-      { name: 'stop', description: 'Stop my work' },
-      { name: 'status', description: 'Show what I do' },
-      { name: 'queue', description: 'Show what waits', argument: '[list]' },
-    ],
-    notices: {
-      shown: async () => owner.notices,
-      dismiss: async (id) => {
-        owner.notices = owner.notices.filter((notice) => notice.id !== id);
-        return true;
+    operations: someOperations({
+      render: {
+        trace: (trace) => `message ${JSON.stringify(trace)}\n12:00  reached web: accepted`,
+        record: () => '',
       },
-      questions: async () => owner.questions,
-      answer: async (id, verdict) => {
-        if (!owner.questions.some((question) => question.id === id))
-          return { result: 'late', text: 'Already refused by telegram:1.' };
-        owner.questions = owner.questions.filter((question) => question.id !== id);
-        return { result: verdict === 'approve' ? 'approved' : 'denied', text: 'done' };
+      commands: [
+        { name: 'new', description: 'Start a new conversation' },
+        { name: 'stop', description: 'Stop my work' },
+        { name: 'status', description: 'Show what I do' },
+        { name: 'queue', description: 'Show what waits', argument: '[list]' },
+      ],
+      owner: {
+        shown: async () => owner.notices,
+        dismiss: async (id) => {
+          owner.notices = owner.notices.filter((notice) => notice.id !== id);
+          return true;
+        },
+        questions: async () => owner.questions,
+        answer: async (id, verdict) => {
+          if (!owner.questions.some((question) => question.id === id))
+            return { result: 'late', text: 'Already refused by telegram:1.' };
+          owner.questions = owner.questions.filter((question) => question.id !== id);
+          return { result: verdict === 'approve' ? 'approved' : 'denied', text: 'done' };
+        },
       },
-    },
+    }),
   });
   const adapter = channel.create(
     {},

@@ -3,6 +3,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { AgentMessageInput, AgentService } from '../../src/service/agent-service.ts';
 import { aServer } from '../server/a-server.ts';
 import { aFolder } from '../support/own-folder.ts';
+import { someOperations } from '../support/some-operations.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
@@ -11,7 +12,8 @@ const token = 'q7Zr2mXk9vTb4NwLs8Jd1HfG';
 /** A gateway whose agents can only do what is given; `leave` ends it, whatever is in progress. */
 async function aGateway(agents: Partial<AgentService>) {
   const dataDir = aFolder();
-  const { server, url } = await aServer({ token, agents: agents as AgentService });
+  const operations = someOperations({ agents: agents as AgentService });
+  const { server, url } = await aServer({ token, operations });
   onTestFinished(server.close);
   onTestFinished(await publishAddress(dataDir, { url }));
   const agent = (...args: string[]) =>

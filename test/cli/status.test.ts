@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { reloadSignal } from '../../src/cli/signals.ts';
 import { aServer } from '../server/a-server.ts';
+import { lazyStore } from '../support/lazy-store.ts';
 import { aFolder } from '../support/own-folder.ts';
+import { scriptedStore } from '../support/scripted-store.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';
 
@@ -112,20 +114,13 @@ it('shows runs and waiting messages even if the configuration file is broken', a
     title: undefined,
   };
   const run = { id: 'run-1', kind: 'turn', ageMs: 12_000, isStopping: false };
-  const { server, url } = await aServer({
-    token,
-    lanes: {
-      setMode: async () => false,
-      list: async () => ({
-        version: 1,
-        lanes: [
-          { ...lane, title: 'Green boats', state: 'active', run, waitingCount: 2 },
-          { ...lane, key: 'main:bot:test:dm:bea', state: 'due', waitingCount: 1 },
-          { ...lane, key: 'main:bot:test:dm:cy', state: 'idle', waitingCount: 0 },
-        ],
-      }),
-    },
-  });
+  const lanes = [
+    { ...lane, title: 'Green boats', state: 'active', run, waitingCount: 2 },
+    { ...lane, key: 'main:bot:test:dm:bea', state: 'due', waitingCount: 1 },
+    { ...lane, key: 'main:bot:test:dm:cy', state: 'idle', waitingCount: 0 },
+  ];
+  const store = scriptedStore(lazyStore(), { readLiveLanes: () => ({ lanes }) });
+  const { server, url } = await aServer({ token, store });
   onTestFinished(server.close);
   onTestFinished(await publishAddress(folder, { url }));
   const file = join(folder, 'broken.json');

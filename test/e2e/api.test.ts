@@ -5,8 +5,10 @@ import { beforeAll, test } from 'vitest';
 import { z } from 'zod';
 import { raiseAlert } from '../../src/store/alerts/alert.ts';
 import { openWebSocket } from '../channels/frame-transports.ts';
+import { anAccount, createIntakeFixture, refOf } from '../inbound/support/intake-fixture.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aBot } from '../store/access-builders.ts';
+import { aFamilyWorker } from '../store/family.ts';
 import { openStore } from '../support/open-store.ts';
 import { describeRow } from './describe-row.ts';
 import { aDataFolder, type ParleyProcess, startParley } from './parley-process.ts';
@@ -59,19 +61,30 @@ describeRow('the API', (atEnd) => {
     call(path, { method: 'POST', body: JSON.stringify(input) });
   const body = async (answer: Promise<Response>) => JSON.parse(await (await answer).text());
 
-  /** A notice, a question, a part for a network that isn't connected, and two waiting messages. */
+  /**
+   * A notice, two questions, a part for a network that isn't connected, two waiting messages, a sub-agent that a process
+   * works on, and an account that was linked in chat.
+   */
   const seed = async () => {
     const store = await openStore({ kind: 'sqlite', dataDir });
     await store.write(raiseAlert, { kind: 'events-missed', subject: 'test/bot' });
-    await (await aBot(store)).asks('eve', 'ABCD2345');
+    const bot = await aBot(store);
+    await bot.asks('eve', 'ABCD2345');
+    await bot.asks('bob', 'EFGH2345');
     const { say } = aConversation(store, { settings: { debounceMs: 600_000 } });
     await say('one');
     await say('two');
+    const worker = aFamilyWorker(store);
+    const child = await worker.spawnOne((await worker.begin()).run);
+    await worker.claimRun(child.laneKey);
+    const [linked, other] = [anAccount('alpha'), anAccount('beta')];
+    await createIntakeFixture(store).link(linked, other);
     await store.close();
+    return { child, linked: refOf(linked) };
   };
 
   test('answers every call as the OpenAPI document describes it', async ({ expect }) => {
-    await seed();
+    const { child, linked } = await seed();
     const { runId } = await body(post('/api/agent', { message: 'hello' }));
     const { notices, questions } = await body(get('/api/notices'));
     const [session] = (await body(get('/api/sessions'))).sessions;
@@ -102,6 +115,16 @@ describeRow('the API', (atEnd) => {
       'get /api/outbox': () => get('/api/outbox'),
       'post /api/outbox/drop': () => post('/api/outbox/drop', { key: part.key }),
       'post /api/outbox/retry': () => post('/api/outbox/retry', { key: part.key }),
+      'get /api/pair': () => get('/api/pair'),
+      'post /api/pair/approve': () => post('/api/pair/approve', { which: 'EFGH2345' }),
+      'post /api/pair/revoke': () => post('/api/pair/revoke', { ref: 'test:bob' }),
+      'get /api/links': () => get('/api/links'),
+      'post /api/links/remove': () => post('/api/links/remove', { ref: linked }),
+      'get /api/subagents': () => get('/api/subagents'),
+      'get /api/subagents/info': () => get(`/api/subagents/info?id=${child.id}`),
+      'get /api/subagents/log': () => get(`/api/subagents/log?id=${child.id}`),
+      'post /api/subagents/steer': () => post('/api/subagents/steer', { id: child.id, text: 'faster' }),
+      'post /api/subagents/stop': () => post('/api/subagents/stop', { id: child.id }),
       'get /api/notices': () => get('/api/notices'),
       'post /api/notices/dismiss': () => post('/api/notices/dismiss', { id: notices[0].id }),
       'post /api/notices/answer': () => post('/api/notices/answer', { id: questions[0].id, verdict: 'deny' }),
@@ -170,6 +193,11 @@ describeRow('the API', (atEnd) => {
       [404, post('/api/lanes/mode', { lane: 'nothing', mode: 'steer' })],
       [400, get('/api/lanes?waitMs=30001')],
       [404, post('/api/outbox/retry', { key: 'x' })],
+      [404, get('/api/why?id=nothing')],
+      [404, get('/api/subagents/info?id=nothing')],
+      [404, post('/api/pair/approve', { which: 'ABCD2346' })],
+      [400, post('/api/pair/revoke', { ref: 'nobody' })],
+      [409, post('/api/links/remove', { ref: 'web:owner' })],
       [401, call('/openapi.json', { headers: {} })],
     ] as const;
     for (const [status, asked] of refused) {

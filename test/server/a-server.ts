@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { createHttpServer, type HttpServer, type HttpServerDeps } from '../../src/server/http-server.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { someOperations } from '../support/some-operations.ts';
 
 export type RunningServer = {
   readonly server: HttpServer;
@@ -30,6 +31,7 @@ export async function aServer(deps: Partial<HttpServerDeps> = {}): Promise<Runni
       channels: [{ id: 'secret-channel', state: 'off', detail: 'no token' }],
     }),
     metrics: async () => 'parley_up 1\n',
+    operations: someOperations(),
     ...deps,
   });
   const { url } = await server.listen();

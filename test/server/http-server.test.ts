@@ -7,6 +7,7 @@ import { createHttpServer } from '../../src/server/http-server.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { someOperations } from '../support/some-operations.ts';
 import { aServer, pathOf, type RunningServer, send } from './a-server.ts';
 
 describe('http server', () => {
@@ -37,18 +38,20 @@ describe('http server', () => {
     const question = { id: 'q1', text: 'Eve asks', since: 1, choices };
     const dismissed: string[] = [];
     const { port, token } = await start({
-      notices: {
-        shown: async () => [notice],
-        dismiss: async (id) => {
-          dismissed.push(id);
-          return id === notice.id;
+      operations: someOperations({
+        owner: {
+          shown: async () => [notice],
+          dismiss: async (id) => {
+            dismissed.push(id);
+            return id === notice.id;
+          },
+          questions: async () => [question],
+          answer: async (id, verdict) => {
+            dismissed.push(`${verdict} ${id}`);
+            return { result: 'late', text: 'Already approved.' };
+          },
         },
-        questions: async () => [question],
-        answer: async (id, verdict) => {
-          dismissed.push(`${verdict} ${id}`);
-          return { result: 'late', text: 'Already approved.' };
-        },
-      },
+      }),
     });
     const authorization = `Bearer ${token}`;
     const signedIn = { authorization, 'x-parley': '1' };
@@ -191,6 +194,7 @@ describe('http server', () => {
           log: silentLog,
           readiness: async () => ({ missing: [] }),
           status: () => Promise.reject(new Error('unused')),
+          operations: someOperations(),
         }),
       ).toThrow(/PARLEY_TOKEN/);
     }

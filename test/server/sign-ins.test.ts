@@ -100,7 +100,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     const closed = new Promise((resolve) => sockets[0]?.once('close', resolve));
     const id = (await listAt(here, ended)).find(({ isThis }) => isThis)?.id;
     const end = await post(here, '/api/sign-ins/end', { cookie: kept, body: { id } });
-    expect(JSON.parse(end.body)).toEqual({ ended: 1 });
+    expect(JSON.parse(end.body)).toMatchObject({ ended: 1 });
     expect(await closed).toBe(1008);
     expect((await get(there, '/api/status', ended)).status).toBe(401);
     expect((await get(there, '/api/status', kept)).status).toBe(200);
@@ -113,7 +113,7 @@ describeEachDatabase('sign-ins', (store, beside) => {
     const cookies = [await server.signIn(), await server.signIn(), await server.signIn()];
     const [own = ''] = cookies;
     const end = await post(server, '/api/sign-ins/end', { cookie: own, body: { others: true } });
-    expect(JSON.parse(end.body)).toEqual({ ended: 2 });
+    expect(JSON.parse(end.body)).toMatchObject({ ended: 2 });
     expect((await listAt(server, own)).map(({ isThis }) => isThis)).toEqual([true]);
     const bad = await post(server, '/api/sign-ins/end', { cookie: own, body: { all: 1 } });
     expect(bad.status).toBe(400);

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
+import { waitForRun } from '../../src/operations/agents.ts';
 import type { RunDeps } from '../../src/runs/execute-run.ts';
-import { waitAnswerOf } from '../../src/server/wait-answer.ts';
 import { createAgentService } from '../../src/service/agent-service.ts';
 import { hangsAfter, type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { onlyModel } from '../models/only-model.ts';
@@ -134,10 +134,8 @@ describe('the agent service', () => {
     const parts = aService();
     const { service, lane } = parts;
     const ask = async (message: string) => (await service.send({ message })).runId;
-    const told = async (runId: string) => {
-      const result = await service.wait(runId, 0, new AbortController().signal);
-      return result.kind === 'unknown' ? undefined : waitAnswerOf(result);
-    };
+    const caller = { by: 'console', signIn: undefined, signal: new AbortController().signal };
+    const told = (runId: string) => waitForRun.run({ agents: service }, { runId, timeoutMs: 0 }, caller);
     const first = await ask('hello');
     expect(await told(first)).toEqual({ status: 'timeout' });
     const settings = { ...runSettings, limits: { ...runSettings.limits, runTimeoutMs: 20 } };
@@ -160,7 +158,7 @@ describe('the agent service', () => {
       error: { code: 'cancelled' },
       reason: 'stop',
     });
-    expect(await told('nonsense')).toBeUndefined();
+    expect(await told('nonsense')).toMatchObject({ code: 'not_found' });
   });
 
   it('shows nothing of an answer in which the agent chose silence', async () => {

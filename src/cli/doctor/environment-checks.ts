@@ -40,7 +40,7 @@ export async function askRunningGateway(config: Config): Promise<readonly Doctor
   return answer.kind === 'running' ? partChecks(answer.status) : [];
 }
 
-function partChecks({ model, channels, problems }: AskedStatus): readonly DoctorCheck[] {
+function partChecks({ model, channels, problems = [] }: AskedStatus): readonly DoctorCheck[] {
   return [
     model.isDemo
       ? warning('model', 'the demo model', 'set ANTHROPIC_API_KEY or OPENAI_API_KEY where the gateway runs')

@@ -1,7 +1,9 @@
 import { afterEach, expect, it } from 'vitest';
-import type { LanesRequest, OwnerLanes } from '../../src/server/lane-routes.ts';
-import type { OwnerQueue, QueueChange } from '../../src/server/queue-routes.ts';
+import type { LaneChanges } from '../../src/operations/lanes.ts';
 import type { LanePlace } from '../../src/store/reads/read-live-lanes.ts';
+import { lazyStore } from '../support/lazy-store.ts';
+import { scriptedStore } from '../support/scripted-store.ts';
+import { someOperations } from '../support/some-operations.ts';
 import { aServer, type RunningServer, send } from './a-server.ts';
 
 const running: RunningServer[] = [];
@@ -9,34 +11,38 @@ afterEach(async () => {
   for (const { server } of running.splice(0)) await server.close();
 });
 
-/** A server whose lanes and queue record the requests they get. */
-async function aLaneServer(over: Partial<OwnerLanes> = {}) {
+type Asked = { readonly id: string };
+
+/** A server whose store records the changes and the pages of lanes that it is asked for. */
+async function aLaneServer(changes?: LaneChanges) {
   const asked: unknown[] = [];
   const next: LanePlace = { group: 'idle', key: 'main:a:b:dm:c' };
-  const lanes: OwnerLanes = {
-    list: async (request) => {
-      asked.push(request);
-      return { lanes: [], next, version: 7 };
+  const changed = (kind: string) => (input: { readonly laneKey: string; readonly text?: string }) => {
+    const { laneKey, text } = input;
+    asked.push([laneKey, kind, ...(text === undefined ? [] : [text])]);
+    const isLate = laneKey === 'lane of late';
+    const result = isLate ? { kind: 'ended', outcome: 'cancelled' } : { kind: 'done', excerpt: kind };
+    return { changed: result, effects: {} };
+  };
+  const store = scriptedStore(lazyStore(), {
+    readLiveLanes: ({ after }: { readonly after?: LanePlace }) => {
+      asked.push({ after });
+      return { lanes: [], next };
     },
-    setMode: async (key, mode) => {
-      asked.push([key, mode]);
-      return key !== 'gone';
+    setLaneMode: ({ laneKey, mode }: { readonly laneKey: string; readonly mode: string }) => {
+      asked.push([laneKey, mode]);
+      return laneKey !== 'gone';
     },
-    ...over,
-  };
-  const change = (id: string, words: readonly string[]): QueueChange => {
-    asked.push([id, ...words]);
-    if (id === 'gone') return { kind: 'not-found' };
-    if (id === 'late') return { kind: 'not-possible', text: 'It waits no more.' };
-    return { kind: 'done', item: { id, laneKey: 'l', number: 1, text: words.join(' ') } };
-  };
-  const queue: OwnerQueue = {
-    waiting: async () => [],
-    change: async (verb, id) => change(id, [verb]),
-    edit: async (id, text) => change(id, ['edit', text]),
-    textOf: async (id) => (id === 'gone' ? undefined : `text of ${id}`),
-  };
-  const server = await aServer({ lanes, queue });
+    findQueuedItem: ({ id }: Asked) =>
+      id === 'gone' ? { kind: 'none' } : { kind: 'found', id, laneKey: `lane of ${id}`, number: 1 },
+    readAuthor: () => ({ id: 'ann', name: 'ann', chatKind: 'dm' }),
+    readItemText: ({ id }: Asked) => (id === 'gone' ? undefined : `text of ${id}`),
+    cancelItem: changed('cancel'),
+    promoteItem: changed('promote'),
+    editItem: changed('edit'),
+  });
+  const lanes = changes && { lanes: { changes, leaseMs: 1 } };
+  const server = await aServer({ store, operations: someOperations(lanes) });
   running.push(server);
   const cookie = await server.signIn();
   const { port, url } = server;
@@ -60,10 +66,7 @@ it('serves lanes page by page to signed-in clients only', async () => {
     body: { lanes: [], next: 'idle:main:a:b:dm:c', version: 7 },
   });
   await get('/api/lanes?after=idle:main:a:b:dm:c&since=7&waitMs=100');
-  expect(asked).toEqual([
-    { waitMs: 0 },
-    { after: { group: 'idle', key: 'main:a:b:dm:c' }, since: 7, waitMs: 100 },
-  ]);
+  expect(asked).toEqual([{ after: undefined }, { after: { group: 'idle', key: 'main:a:b:dm:c' } }]);
   for (const wrong of ['after=main', 'since=x', 'waitMs=30001', 'waitMs=-1'])
     expect((await get(`/api/lanes?${wrong}`)).status).toBe(400);
   expect((await send({ port, path: '/api/lanes' })).status).toBe(401);
@@ -76,16 +79,16 @@ it('changes waiting messages and reports the result; malformed requests have no 
   const { asked, get, post } = await aLaneServer();
   expect(await post('/api/queue/edit', { id: 'a', text: ' new\u0000 ' })).toEqual({
     status: 200,
-    body: { id: 'a', laneKey: 'l', number: 1, text: 'edit new\ufffd' },
+    body: { id: 'a', laneKey: 'lane of a', number: 1, excerpt: 'edit', text: '#1 now reads: “edit”' },
   });
   expect(await post('/api/queue/promote', { id: 'late' })).toEqual({
     status: 409,
-    body: { error: { code: 'not_possible', text: 'It waits no more.' } },
+    body: { error: { code: 'not_possible', text: '#1 is no longer waiting: cancelled.' } },
   });
   expect((await post('/api/lanes/mode', { lane: 'l', mode: 'collect' })).status).toBe(200);
   expect(asked).toEqual([
-    ['a', 'edit', 'new\ufffd'],
-    ['late', 'promote'],
+    ['lane of a', 'edit', 'new\ufffd'],
+    ['lane of late', 'promote'],
     ['l', 'collect'],
   ]);
   expect((await get('/api/queue/text?id=a')).body).toEqual({ text: 'text of a' });
@@ -111,13 +114,13 @@ it('changes waiting messages and reports the result; malformed requests have no 
 
 it('ends the wait of a client that disconnects', async () => {
   const waiting = Promise.withResolvers<void>();
-  const over = Promise.withResolvers<LanesRequest>();
+  const over = Promise.withResolvers<unknown>();
   const { port, cookie } = await aLaneServer({
-    list: async (request, signal) => {
+    current: () => 1,
+    waitAfter: async (since, waitMs, signal) => {
       waiting.resolve();
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
-      over.resolve(request);
-      return { lanes: [], version: 1 };
+      over.resolve({ since, waitMs });
     },
   });
   const gone = new AbortController();

@@ -1,8 +1,9 @@
-import type { FastifyInstance } from 'fastify';
+/** The owner's open notices and questions, for the page's banner and the command line. */
 import { z } from 'zod';
 import type { AnswerResult, ShownAlert, ShownQuestion } from '#contracts/owner-alert.ts';
-import { serveCall } from './api-call.ts';
-import { refuse } from './request-auth.ts';
+import { operation, Refusal } from './operation.ts';
+
+export type NoticesDeps = { readonly owner: OwnerNotices };
 
 export type OwnerNotices = {
   /** Returns the open notices that weren't dismissed, newest first. */
@@ -18,9 +19,11 @@ export type OwnerNotices = {
 const id = z.string().min(1).max(100);
 const verdict = z.enum(['approve', 'deny']);
 
-const list = {
+/** Lists what the owner may have to act on. */
+export const listNotices = operation({
+  name: 'notices',
   method: 'GET',
-  path: '/api/notices',
+  right: 'owner',
   summary: "Lists the owner's open notices and questions, newest first",
   answer: z.object({
     notices: z
@@ -46,40 +49,33 @@ const list = {
       )
       .readonly(),
   }),
-} as const;
+  run: async ({ owner }: NoticesDeps) => ({
+    notices: await owner.shown(),
+    questions: await owner.questions(),
+  }),
+});
 
-const dismiss = {
+export const dismissNotice = operation({
+  name: 'notices/dismiss',
   method: 'POST',
-  path: '/api/notices/dismiss',
+  right: 'owner',
   summary: 'Removes a notice from the lists',
   input: z.strictObject({ id }),
   answer: z.object({ status: z.literal('dismissed') }),
-  refusals: { 404: ['not_found'] },
-} as const;
+  refusals: ['not_found'],
+  run: async ({ owner }: NoticesDeps, notice) =>
+    (await owner.dismiss(notice.id)) ? { status: 'dismissed' as const } : new Refusal('not_found'),
+});
 
-const answer = {
+export const answerQuestion = operation({
+  name: 'notices/answer',
   method: 'POST',
-  path: '/api/notices/answer',
+  right: 'owner',
   summary: 'Answers a question as the owner; the first of several answers counts',
   input: z.strictObject({ id, verdict }),
   answer: z.object({
     result: z.enum(['approved', 'denied', 'late', 'foreign', 'unknown']),
     text: z.string(),
   }),
-} as const;
-
-/** Serves the owner's notices for the page's banner and the command line. */
-export function mountNotices(app: FastifyInstance, notices: OwnerNotices): void {
-  serveCall(app, list, async () => ({
-    notices: await notices.shown(),
-    questions: await notices.questions(),
-  }));
-
-  serveCall(app, dismiss, async (notice, { reply }) =>
-    (await notices.dismiss(notice.id))
-      ? { status: 'dismissed' as const }
-      : refuse(reply, { status: 404, code: 'not_found' }),
-  );
-
-  serveCall(app, answer, async (given) => notices.answer(given.id, given.verdict));
-}
+  run: ({ owner }: NoticesDeps, given) => owner.answer(given.id, given.verdict),
+});

@@ -1,0 +1,54 @@
+import type { z } from 'zod';
+import { type AgentDeps, cancelRun, sendMessage, waitForRun } from './agents.ts';
+import { type LanesDeps, listLanes, setMode } from './lanes.ts';
+import { type LinksDeps, listLinks, removeAccount } from './links.ts';
+import { answerQuestion, dismissNotice, listNotices, type NoticesDeps } from './notices.ts';
+import type { Caller, Operation, StoreDeps } from './operation.ts';
+import { giveUpPart, listOutbox, resendPart } from './outbox.ts';
+import { approvePerson, listAccess, type PairDeps, revokePerson } from './pair.ts';
+import { cancelQueued, editQueued, listQueue, promoteQueued, type QueueDeps, showQueued } from './queue.ts';
+import { listMessages, listSessions, showSession } from './sessions.ts';
+import {
+  endSignIns,
+  issueSignInLinks,
+  listSignIns,
+  type SignInLinksDeps,
+  type SignInsDeps,
+} from './sign-ins.ts';
+import { listCommands, reload, type StatusDeps, showStatus } from './status.ts';
+import {
+  listSubagents,
+  type SubagentsDeps,
+  showSubagent,
+  showSubagentLog,
+  steerSubagent,
+  stopSubagent,
+} from './subagents.ts';
+import { type WhyDeps, why } from './why.ts';
+
+/** Dependencies of the operations that also run without a gateway, on a store that the command line has opened. */
+export type LocalDeps = StoreDeps & QueueDeps & WhyDeps & PairDeps & LinksDeps & SubagentsDeps & SignInsDeps;
+
+/** Dependencies of all operations, which only a gateway has. */
+export type GatewayDeps = LocalDeps & StatusDeps & AgentDeps & LanesDeps & NoticesDeps & SignInLinksDeps;
+
+/** An operation of the list, which forgets what each takes: hence the type of the input. */
+export type ListedOperation = Omit<Operation<GatewayDeps, z.ZodType, z.ZodType>, 'run'> & {
+  readonly run: (deps: GatewayDeps, input: never, caller: Caller) => Promise<unknown>;
+};
+
+/** All operations, in the order of the API's description. */
+export const operations: readonly ListedOperation[] = [
+  ...[showStatus, reload, listCommands],
+  ...[sendMessage, waitForRun, cancelRun],
+  ...[listSessions, showSession, listMessages],
+  ...[listQueue, showQueued, cancelQueued, promoteQueued, editQueued],
+  ...[listLanes, setMode],
+  why,
+  ...[listOutbox, resendPart, giveUpPart],
+  ...[listNotices, dismissNotice, answerQuestion],
+  ...[listAccess, approvePerson, revokePerson],
+  ...[listLinks, removeAccount],
+  ...[listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubagent],
+  ...[issueSignInLinks, listSignIns, endSignIns],
+];
