@@ -92,14 +92,6 @@ describeEachDatabase('an edit', (open) => {
     expect(await textsOfSession(open(), run.sessionId)).toEqual(['hello again']);
   });
 
-  it('edits a message that the cap has summarized', async () => {
-    const { town, ann, laneKey, said } = await aConversation(open(), 'followup', { cap: 1 });
-    await town.send(ann, 'young');
-    expect(await town.send(ann, edited(said.id, 'blue'))).toEqual({ kind: 'noted', effect: 'replaced' });
-    await town.worker.claimRun(laneKey);
-    expect(await told(open(), laneKey)).toEqual(['<overflow>\nblue\n</context>', 'young']);
-  });
-
   it("accepts an edit from the message's own sender only", async () => {
     const { town, laneKey, said, ann } = await aConversation(open(), 'steer');
     const eve = { ...anAccount('alpha'), peer: 'eve' };
@@ -161,13 +153,6 @@ describeEachDatabase('an edit', (open) => {
 });
 
 describeEachDatabase('a deletion', (open) => {
-  it('cancels a deleted message that waits', async () => {
-    const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
-    expect(await town.send(ann, deleted(said.id))).toEqual({ kind: 'noted', effect: 'cancelled' });
-    expect((await town.worker.claim(laneKey)).kind).toBe('idle');
-    expect(await outcomes(open(), laneKey)).toEqual(['cancelled deleted']);
-  });
-
   it('removes a deleted message from the summary of the cap', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'followup', { cap: 1 });
     await town.send(ann, 'young');

@@ -10,20 +10,15 @@ import { aRoute } from '../store/builders.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { runDeps, someActiveRuns, untilDone } from './run-builders.ts';
 
-type Sending = {
-  send(text: string, item?: Partial<NewItem>): Promise<void>;
-  /** Tells the run that something may have arrived. */
-  arrive(): void;
-};
+type Send = (text: string, item?: Partial<NewItem>) => Promise<void>;
 
 type Playing = {
   /** Returns the model's turns, which can send something while they are written. */
-  turns(sending: Sending): readonly Play[];
+  turns(send: Send): readonly Play[];
   /** Messages sent between the claim and the first request. */
   readonly before?: readonly string[];
-  readonly during?: (sending: Sending, tool: string) => Promise<void>;
+  readonly during?: (send: Send, tool: string) => Promise<void>;
   readonly delivery?: 'one-at-a-time' | 'all';
-  readonly steerTail?: 'skip' | 'finish';
   readonly isParallel?: boolean;
 };
 
@@ -51,27 +46,24 @@ describe('steering', () => {
   async function play(playing: Playing) {
     const store = ownStore();
     const { say, claimRun } = aConversation(store);
-    const sending: Sending = {
-      send: async (text, item = {}) => {
-        await say(text, { item });
-      },
-      arrive: () => undefined,
+    const send: Send = async (text, item = {}) => {
+      await say(text, { item });
     };
-    await sending.send('begin');
+    await send('begin');
     const run = await claimRun();
-    for (const text of playing.before ?? []) await sending.send(text);
+    for (const text of playing.before ?? []) await send(text);
     const ran: string[] = [];
     const tools = ['a', 'b', 'c'].map((name) =>
       aTool(name, {
         parallelSafe: playing.isParallel ?? false,
         execute: async () => {
           ran.push(name);
-          await playing.during?.(sending, name);
+          await playing.during?.(send, name);
           return { text: name };
         },
       }),
     );
-    const model = scriptedModel(...playing.turns(sending));
+    const model = scriptedModel(...playing.turns(send));
     const active = someActiveRuns(store, 'boot-1');
     const ends: string[] = [];
     const publish: RunDeps['feed']['publish'] = (_laneKey, event) => {
@@ -79,26 +71,15 @@ describe('steering', () => {
     };
     const base = runDeps(store, { active, model, tools });
     const deps = { ...base, feed: { ...base.feed, publish } };
-    sending.arrive = () => active.arrived(run.laneKey);
-    const { delivery = 'one-at-a-time', steerTail = 'skip' } = playing;
-    const settings = { ...deps.settings, steerDelivery: delivery, steerTail };
+    const { delivery = 'one-at-a-time' } = playing;
+    const settings = { ...deps.settings, steerDelivery: delivery };
     const left = await executeRun({ ...deps, settings }, run, untilDone());
     await active.close();
     return { ran, shown: newIn(model.requests), left, ends };
   }
 
   const threeCalls = callsTools({ id: '1', name: 'a' }, { id: '2', name: 'b' }, { id: '3', name: 'c' });
-  const onA = async ({ send }: Sending, tool: string) => (tool === 'a' ? send('x') : undefined);
-
-  it('takes steers before the first model call', async () => {
-    const { shown } = await play({ before: ['x'], turns: () => [says('ok')] });
-    expect(shown).toEqual([['begin', 'x']]);
-  });
-
-  it('takes steers one at a time, each with its own model call', async () => {
-    const { shown } = await play({ before: ['x', 'y'], turns: () => [says('ok'), says('ok')] });
-    expect(shown).toEqual([['begin', 'x'], ['y']]);
-  });
+  const onA = async (send: Send, tool: string) => (tool === 'a' ? send('x') : undefined);
 
   it('takes all steers at once if configured', async () => {
     const { shown } = await play({ before: ['x', 'y'], delivery: 'all', turns: () => [says('ok')] });
@@ -112,16 +93,6 @@ describe('steering', () => {
     expect(ends).toEqual(['a done', 'b skipped', 'c skipped']);
   });
 
-  it('takes a steer between the tools of a sequential batch and runs the rest if configured', async () => {
-    const { ran, shown } = await play({
-      during: onA,
-      steerTail: 'finish',
-      turns: () => [threeCalls, says('ok')],
-    });
-    expect(ran).toEqual(['a', 'b', 'c']);
-    expect(shown).toEqual([['begin'], ['x']]);
-  });
-
   it('takes a steer after a parallel batch, which is never partly cancelled', async () => {
     const { ran, shown } = await play({
       during: onA,
@@ -132,23 +103,9 @@ describe('steering', () => {
     expect(shown).toEqual([['begin'], ['x']]);
   });
 
-  it('takes a steer after the last tool of a turn', async () => {
-    const during = async ({ send }: Sending, tool: string) => (tool === 'c' ? send('x') : undefined);
-    const { ran, shown } = await play({ during, turns: () => [threeCalls, says('ok')] });
-    expect(ran).toEqual(['a', 'b', 'c']);
-    expect(shown).toEqual([['begin'], ['x']]);
-  });
-
-  it('takes a steer that arrives while the final text is written, and adds a turn', async () => {
-    const turns = ({ send }: Sending) => [meanwhile(() => send('x'), 'ok'), says('ok')];
-    const { shown, left } = await play({ turns });
-    expect(shown).toEqual([['begin'], ['x']]);
-    expect(left).toMatchObject({ kind: 'idle' });
-  });
-
   it("doesn't take messages of another route or authority", async () => {
     for (const item of [{ authority: 'guest' }, { route: aRoute('elsewhere') }] as const) {
-      const turns = ({ send }: Sending) => [meanwhile(() => send('x', item), 'ok')];
+      const turns = (send: Send) => [meanwhile(() => send('x', item), 'ok')];
       const { shown, left } = await play({ turns });
       expect(shown).toEqual([['begin']]);
       expect(left).toMatchObject({ kind: 'armed', delayMs: 0 });

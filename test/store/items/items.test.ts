@@ -207,18 +207,6 @@ describeEachDatabase('waiting items', (open) => {
     }
   });
 
-  it('cancels or edits an item even after the cap has summarized it', async () => {
-    const { say, change, numbers, drain } = await aQueue(open(), { cap: 1 });
-    await say('a');
-    const [a = 0] = await numbers();
-    await say('b');
-    const [b = 0] = await numbers();
-    await say('c');
-    expect((await change('edit', a, { text: 'alpha' })).changed).toEqual({ kind: 'done', excerpt: 'alpha' });
-    expect((await change('cancel', b)).changed.kind).toBe('done');
-    expect(await drain()).toEqual([['<overflow>\nalpha\n</context>', 'c']]);
-  });
-
   it('names the files of an item that the cap summarizes', async () => {
     const { say, drain } = await aQueue(open(), { cap: 1 });
     const attachments = [{ ref: 'f', kind: 'image', name: 'cat.jpg' }] as const;
@@ -260,16 +248,6 @@ describeEachDatabase('waiting items', (open) => {
       expect(acceptances.slice(-2).map(({ kind }) => kind)).toEqual(['accepted', 'refused']);
       expect(await drain()).toEqual([['b']]);
     }
-  });
-
-  it('drops items at the cap by age, not by position', async () => {
-    const { say, change, numbers, drain } = await aQueue(open(), { cap: 2, drop: 'old' });
-    await say('a');
-    await say('b');
-    const [, b = 0] = await numbers();
-    await change('promote', b);
-    await say('c');
-    expect(await drain()).toEqual([['b'], ['c']]);
   });
 });
 
@@ -345,19 +323,6 @@ describeEachDatabase('an interruption', (open, beside) => {
     await queue.abort(run);
     expect(await drain()).toEqual([['c1', 'newest']]);
     expect(await changed()).toEqual([]);
-  });
-
-  it("doesn't let an interrupting message pass a waiting /new", async () => {
-    const queue = await aQueue(open(), { mode: 'interrupt' });
-    const { say, worker, lane, drain } = queue;
-    await say('begin');
-    const run = await worker.claimRun(lane.key);
-    await say('x', { sender: 'bob', item: { authority: 'guest' } });
-    await say('/new', { item: { kind: 'command' } });
-    await say('y', { sender: 'bob', item: { authority: 'guest' } });
-    await say('newest');
-    await queue.abort(run);
-    expect(await drain()).toEqual([['x'], ['y'], ['newest']]);
   });
 });
 

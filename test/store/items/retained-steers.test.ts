@@ -4,7 +4,6 @@ import type { Store } from '../../../src/store/base/command.ts';
 import { promoteItem } from '../../../src/store/items/change-item.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn, endToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
-import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { aConversation } from '../a-conversation.ts';
 import {
@@ -15,7 +14,6 @@ import {
   defaults,
   endWithout,
   framing,
-  holder,
   newCommand,
   unique,
 } from '../builders.ts';
@@ -96,18 +94,6 @@ describeEachDatabase('a retained steer', (open) => {
     expect(await outcomes()).toEqual(['cancelled: interrupt', 'none', 'none']);
   });
 
-  it('requeues a steer after its run crashed too often', async () => {
-    const { worker, lane, run, outcomes, told } = await steered(open());
-    let held = run;
-    for (let crash = 1; crash <= 3; crash += 1) {
-      await open().write(renewLeases, { holder, leaseMs: -1, runs: [held] });
-      const claimed = await worker.claim(lane.key);
-      if (claimed.kind === 'run') held = claimed.run;
-    }
-    expect(await outcomes()).toEqual(['failed: gave_up', 'none', 'none']);
-    expect(await told()).toEqual(['first']);
-  });
-
   it("cancels a retained steer on its own sender's /stop and requeues it after another person's", async () => {
     const stop = { kind: 'stop', isPrivileged: true, isAll: false } as const;
     const own = await steered(open());
@@ -137,15 +123,6 @@ describeEachDatabase('a retained steer', (open) => {
     }
   });
 
-  it("doesn't requeue a steer that its sender has deleted", async () => {
-    const { worker, steer, conversation, end, outcomes } = await steered(open());
-    const route = aRoute(conversation);
-    const decision = { kind: 'delete', note: 'deleted {message}', route } as const;
-    await worker.accept({ ...steer, eventKey: unique('delete'), kind: 'delete', decision });
-    await end('error');
-    expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none']);
-  });
-
   it('deletes a steer together with its corrections', async () => {
     const { worker, run, steer, conversation, end, outcomes } = await steered(open());
     const edit = { kind: 'edit', text: 'better', prompt: 'better', note: '', newId: unique('edit') } as const;
@@ -156,16 +133,6 @@ describeEachDatabase('a retained steer', (open) => {
     await worker.accept({ ...steer, eventKey: unique('delete'), kind: 'delete', decision });
     await end('error');
     expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none', 'failed: error']);
-  });
-
-  it('requeues an edited steer once, in its newest wording', async () => {
-    const { worker, lane, steer, end, outcomes, told } = await steered(open());
-    const edit = { kind: 'edit', text: 'better', prompt: 'better', note: '', newId: unique('edit') } as const;
-    await worker.accept({ ...steer, eventKey: unique('edit'), kind: 'edit', decision: edit });
-    await end('error');
-    await worker.claimRun(lane.key);
-    expect(await told()).toEqual(['first', 'better']);
-    expect(await outcomes()).toEqual(['failed: error', 'none', 'none', 'merged: corrected']);
   });
 
   it("doesn't requeue the correction of a message with the same id elsewhere", async () => {
@@ -191,17 +158,5 @@ describeEachDatabase('a retained steer', (open) => {
     await endWithout(open(), run, 'error');
     const waiting = (await readLane(open(), lane.key)).inbox.filter(({ state }) => state === 'waiting');
     expect(waiting).toHaveLength(2);
-  });
-
-  it("doesn't requeue a steer in plain steer mode", async () => {
-    const { worker, lane, conversation, run, outcomes, command } = await steered(open());
-    await command({ kind: 'queue', change: { mode: 'steer' } }, 'ann');
-    await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
-    await open().write(renewLeases, { holder, leaseMs: -1, runs: [run] });
-    const resumed = await worker.claimRun(lane.key);
-    expect(resumed.isResumed).toBe(true);
-    await endWithout(open(), resumed, 'timeout');
-    expect(conversation).toBeDefined();
-    expect(await outcomes()).toEqual(['failed: timeout', 'none', 'failed: timeout']);
   });
 });

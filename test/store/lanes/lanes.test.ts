@@ -113,17 +113,6 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect((await claimNext()).kind).toBe('empty');
   });
 
-  it('runs one message after the other in followup mode', async () => {
-    const { say, claim, claimRun, answer } = aConversation(open(), { settings: { mode: 'followup' } });
-    for (const text of ['one', 'two', 'three']) await say(text);
-    for (const text of ['one', 'two', 'three']) {
-      const run = await claimRun();
-      expect((await texts(run.sessionId)).at(-1)).toBe(`user: ${text}`);
-      await answer(run, 'ok');
-    }
-    expect((await claim()).kind).toBe('idle');
-  });
-
   it('collects waiting messages of one authority into one run after the quiet window', async () => {
     const { say, claimRun, begin, answer } = aConversation(open(), {
       settings: { mode: 'collect', quietMs: 600 },
@@ -279,18 +268,6 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     expect(last.kind).toBe('again');
   });
 
-  it('starts a new session after the messages that were sent before the command', async () => {
-    const { say, claim, claimRun, begin, answer } = aConversation(open());
-    await say('old');
-    await say('/new', { item: { kind: 'command' } });
-    const before = await begin('young');
-    await answer(before, 'to the old');
-    expect((await claim()).kind).toBe('again');
-    const after = await claimRun();
-    expect(after.sessionId).not.toBe(before.sessionId);
-    expect(await texts(after.sessionId)).toEqual(['user: young']);
-  });
-
   it("stops the run and cancels its sender's waiting messages", async () => {
     const { conversation, worker, saying, claimRun } = aConversation(open(), {
       settings: { mode: 'followup' },
@@ -367,46 +344,6 @@ describeEachDatabase('the lane protocol', (open, beside) => {
     await expect(hasty.record(first, { kind: 'sent', receipts: [] })).rejects.toSatisfy((error) =>
       hasCode(error, 'stale_epoch'),
     );
-  });
-
-  it('replaces an edited message that waits, and steers the correction of a taken one', async () => {
-    const { worker, saying, claimRun, answer } = aConversation(open());
-    const message = saying('red');
-    await worker.accept(message);
-    const edit = (text: string) => ({
-      ...message,
-      eventKey: unique('edit'),
-      kind: 'edit',
-      decision: {
-        kind: 'edit' as const,
-        text,
-        prompt: text,
-        note: `it now reads ${text}`,
-        newId: crypto.randomUUID(),
-      },
-    });
-    expect((await worker.accept(edit('blue'))).acceptances[0]).toEqual({ kind: 'noted', effect: 'replaced' });
-    expect((await worker.accept(edit('blue'))).acceptances[0]).toEqual({
-      kind: 'ignored',
-      reason: 'unchanged',
-    });
-    const run = await claimRun();
-    expect((await worker.accept(edit('green'))).acceptances[0]).toEqual({ kind: 'noted', effect: 'steered' });
-    const boundary = await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
-    expect(boundary.steers.map((m) => textOf(m.parts))).toEqual([
-      '(Correction of an earlier message.) green',
-    ]);
-    await answer(run, 'ok');
-    expect((await worker.accept(edit('black'))).acceptances[0]).toEqual({
-      kind: 'noted',
-      effect: 'after-run',
-    });
-    expect(await texts(run.sessionId)).toEqual([
-      'user: blue',
-      'user: (Correction of an earlier message.) green',
-      'assistant: ok',
-      'system: it now reads black',
-    ]);
   });
 
   it('keeps session and pending replies of a group that moved to a new id', async () => {

@@ -10,7 +10,7 @@ import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { fillText, textsFor } from '../../../src/texts/chat-texts.ts';
 import { aConversation } from '../a-conversation.ts';
-import { aLane, aMessage, aRoute, endWithout, framing, holder, unique } from '../builders.ts';
+import { aRoute, endWithout, framing, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -116,17 +116,6 @@ describeEachDatabase('the outcome of a message', (open) => {
     expect(await outcomes()).toEqual(['a: answered (delivery unknown)']);
   });
 
-  it.each(['error', 'timeout'])('fails a steer whose run failed by %s', async (reason) => {
-    const { says, run, steer, end, outcomes } = aScene(open(), { mode: 'steer' });
-    await says('ann', 'a');
-    const at = await run();
-    await says('ann', 'b');
-    await steer(at);
-    await says('ann', 'c');
-    await end(at, 'failed', reason);
-    expect(await outcomes()).toEqual([`a: failed (${reason})`, `b: failed (${reason})`, 'c: open']);
-  });
-
   it('keeps a message answered when its run fails later', async () => {
     const { worker, says, run, end, outcomes } = aScene(open(), { mode: 'steer' });
     await says('ann', 'a');
@@ -181,29 +170,6 @@ describeEachDatabase('the outcome of a message', (open) => {
     expect(await outcomes()).toEqual(['a: cancelled (stop)', 'b: open', 'c: cancelled (stop)']);
   });
 
-  it('runs a message sent before /new before it, in the old session', async () => {
-    const { worker, laneKey, says, fresh, run, end, answer, outcomes } = aScene(open());
-    await says('ann', 'a');
-    const at = await run();
-    await says('ann', 'b');
-    await fresh('ann');
-    await says('ann', 'c');
-    await end(at, 'cancelled', 'reset');
-    const before = await run();
-    expect(before.sessionId).toBe(at.sessionId);
-    await answer(before);
-    expect((await worker.claim(laneKey)).kind).toBe('again');
-    const after = await run();
-    expect(after.sessionId).not.toBe(at.sessionId);
-    await answer(after);
-    expect(await outcomes()).toEqual([
-      'a: cancelled (reset)',
-      'b: answered',
-      '/new: answered (command)',
-      'c: answered',
-    ]);
-  });
-
   it('tells a run nothing of an earlier notice that may not have arrived', async () => {
     const { says, command, run, answer, deliver, laneKey } = aScene(open());
     await says('ann', 'a');
@@ -215,21 +181,6 @@ describeEachDatabase('the outcome of a message', (open) => {
     await run();
     const { told } = await readLane(open(), laneKey);
     expect(told.filter(({ text }) => text.includes('Note from the gateway'))).toEqual([]);
-  });
-
-  it('merges a summarized message into the run that got the summary', async () => {
-    const { says, run, steer, answer, outcomes, merged, notices } = aScene(open(), { cap: 1 });
-    await says('ann', 'a');
-    const at = await run();
-    await says('ann', 'b');
-    await says('ann', 'c');
-    expect(await notices()).toEqual([texts.queueSummarised]);
-    expect((await steer(at)).steers, 'at a boundary of the run before').toEqual([]);
-    await answer(at);
-    const next = await run();
-    expect(await merged()).toEqual([next.runId]);
-    await answer(next);
-    expect(await outcomes()).toEqual(['a: answered', 'b: merged (summarized)', 'c: answered']);
   });
 
   it('refuses the message that drop:old drops, and tells its sender on the original route', async () => {
@@ -259,19 +210,6 @@ describeEachDatabase('the outcome of a message', (open) => {
     expect(await notices()).toEqual([fillText(texts.queueFull, { waiting: 1 })]);
   });
 
-  it("merges an older waiting message under interrupt, and cancels the active run's message", async () => {
-    const { says, run, end, answer, outcomes, merged } = aScene(open(), { mode: 'interrupt' });
-    await says('ann', 'a');
-    const at = await run();
-    await says('ann', 'b');
-    await says('ann', 'c');
-    await end(at, 'cancelled', 'interrupt');
-    const next = await run();
-    await answer(next);
-    expect(await outcomes()).toEqual(['a: cancelled (interrupt)', 'b: merged', 'c: answered']);
-    expect(await merged()).toEqual([next.runId]);
-  });
-
   it('merges messages of the same route and authority only under collect', async () => {
     const { says, run, answer, outcomes } = aScene(open(), { mode: 'collect' });
     await says('ann', 'a');
@@ -293,20 +231,5 @@ describeEachDatabase('the outcome of a message', (open) => {
       'd: answered',
       'e: answered',
     ]);
-  });
-
-  it('cancels a message that is deleted while it waits', async () => {
-    const { worker, laneKey, says, outcomes } = aScene(open());
-    await says('ann', 'a');
-    const conversation = laneKey.split(':').at(-1) ?? '';
-    const seen = aMessage({ conversation, text: 'b', lane: aLane(conversation), sender: 'ann' });
-    await worker.accept(seen);
-    const decision = {
-      kind: 'delete',
-      note: '',
-      route: aRoute(conversation),
-    } as const;
-    await worker.accept({ ...seen, eventKey: unique('delete'), kind: 'delete', decision });
-    expect(await outcomes()).toEqual(['a: open', 'b: cancelled (deleted)']);
   });
 });
