@@ -106,7 +106,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       receives: config.role !== 'worker',
       works: config.role !== 'gateway',
       texts: textsFor(config.language, config.texts),
-      motion: createEffectDispatcher(probe),
+      dispatcher: createEffectDispatcher(probe),
       failures: createFailureStreaks({ ...infrastructure, log, redact }),
       feed: createFeed({ clock, log, live }),
       meters: createMetrics({
@@ -132,28 +132,28 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
 /** Opens the stages from the inside out, so that closing begins with intake. */
 async function wireStages(stage: StageDeps): Promise<Gateway> {
-  const { config, log, closers, redis, store, motion, model } = stage;
+  const { config, log, closers, redis, store, dispatcher, model } = stage;
   const wakes = createWakes({ redis: redis.connections, keys: redis.keys, log });
   closers.add('wakes', wakes.close);
   const active = createActiveRuns({ ...stage, ...config.lanes });
   closers.add('leases', active.close);
 
-  const gate = createInboundPolicy(config, stage.texts);
-  const front = stage.receives ? wireGatewayRole(stage) : undefined;
-  const host = wireIntake(stage, { gate, space: front?.space, owner: front?.owner });
-  const fetcher = wireMedia(stage, { gate, host, space: front?.space });
-  const { deliverer, post } = wireOutbox(stage, host);
-  const rooms = createRoomWaker({ store, log, start: motion.dispatch });
-  const server = front && (await openServer(stage, { host, gate, ...front }));
+  const policy = createInboundPolicy(config, stage.texts);
+  const gatewayRole = stage.receives ? wireGatewayRole(stage) : undefined;
+  const host = wireIntake(stage, { policy, space: gatewayRole?.space, owner: gatewayRole?.owner });
+  const fetcher = wireMedia(stage, { policy, host, space: gatewayRole?.space });
+  const { deliverer, toolSender } = wireOutbox(stage, host);
+  const rooms = createRoomWaker({ store, log, start: dispatcher.dispatch });
+  const server = gatewayRole && (await openServer(stage, { host, policy, ...gatewayRole }));
   const runs = stage.works
-    ? await wireRuns(stage, { gate, host, post, active, wakes, rooms, outbox: deliverer })
+    ? await wireRuns(stage, { policy, host, toolSender, active, wakes, rooms, outbox: deliverer })
     : undefined;
   const workers = runs?.workers;
   const sweeper = startSweeper({
     ...stage,
-    onAlarm: (laneKey, waitedMs) => front?.owner.onAlarm(laneKey, waitedMs),
-    onAlarmOver: (laneKey) => front?.owner.onAlarmOver(laneKey),
-    ...(front && { openAlarms: front.owner.openAlarms }),
+    onAlarm: (laneKey, waitedMs) => gatewayRole?.owner.onAlarm(laneKey, waitedMs),
+    onAlarmOver: (laneKey) => gatewayRole?.owner.onAlarmOver(laneKey),
+    ...(gatewayRole && { openAlarms: gatewayRole.owner.openAlarms }),
     wakes,
     contextLimit: config.groups.contextLimit,
     caps: config.lanes.concurrency,
@@ -162,8 +162,8 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     },
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     ...{ worksOn: active.worksOn, deliver: deliverer.deliver, fetch: fetcher.fetch },
-    ...{ start: motion.dispatch, resume: rooms.resume },
-    ...(front && { notifyWaiting: wireWaitingNotices(stage, host).look }),
+    ...{ start: dispatcher.dispatch, resume: rooms.resume },
+    ...(gatewayRole && { notifyWaiting: wireWaitingNotices(stage, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
   wireEffects(stage, { active, wakes, deliverer, fetcher, host, workers, sweeper });
@@ -171,7 +171,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
 
   const page = server && { ...(await server.listen()), signInLink: server.signInLink };
   const { url: healthUrl } = page ?? (await openHealth(stage, host));
-  const settled = openChannels(stage, { host, gate, server });
+  const settled = openChannels(stage, { host, policy, server });
   return {
     ...page,
     healthUrl,
@@ -179,7 +179,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     model,
     plugins: runs?.plugins ?? [],
     ...{ settled, broken: store.broken },
-    apply: settingsApplier(stage, { gate, front }),
+    apply: settingsApplier(stage, { policy, gatewayRole }),
     stop: closers.close,
   };
 }
@@ -195,15 +195,15 @@ type EffectTargets = {
 };
 
 /** Connects a commit's effects to the stages here, or notifies the other processes about them. */
-function wireEffects({ motion, live, feed, log, meters }: StageDeps, targets: EffectTargets): void {
+function wireEffects({ dispatcher, live, feed, log, meters }: StageDeps, targets: EffectTargets): void {
   const { active, wakes, deliverer, fetcher, host, workers, sweeper } = targets;
-  motion.connect({
+  dispatcher.connect({
     cancel: (runId, reason) => {
       if (!active.cancel(runId, reason)) live.publish({ kind: 'cancel', runId });
     },
     wake: (wake) => {
-      const tellAll = () => wakes.wake(wake);
-      return workers ? workers.driveSoon(wake, tellAll) : tellAll();
+      const wakeOthers = () => wakes.wake(wake);
+      return workers ? workers.driveSoon(wake, wakeOthers) : wakeOthers();
     },
     deliver: (conversationKey) => {
       if (!deliverer.deliver(conversationKey)) live.publish({ kind: 'deliver', conversationKey });
@@ -243,14 +243,14 @@ function wireEffects({ motion, live, feed, log, meters }: StageDeps, targets: Ef
 }
 
 type IntakeParts = {
-  readonly gate: InboundPolicy;
+  readonly policy: InboundPolicy;
   readonly space: FreeSpace | undefined;
   readonly owner: AlertReporter | undefined;
 };
 
 /** Wires steps 1 to 4: intake stores what the channels receive. */
-function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): ChannelHost {
-  const { closers, motion, holder, model } = stage;
+function wireIntake(stage: StageDeps, { policy, space, owner }: IntakeParts): ChannelHost {
+  const { closers, dispatcher, holder, model } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
   const contextWindow = (name: string) => model.models.stackFor(name).model().contextWindow;
   const agentReasoning = (id: string) =>
@@ -260,10 +260,10 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
   const commands = { models, budgets, agentReasoning, agentName, contextWindow };
   const deps = {
     ...stage,
-    gate,
+    policy,
     commands,
-    start: motion.dispatch,
-    reserve: motion.reserve,
+    start: dispatcher.dispatch,
+    reserve: dispatcher.reserve,
     hasSpace: () => space?.isEnough() ?? true,
   };
   const registrar = createCommandRegistrar({ ...stage, commands: nativeCommands(stage.texts) });
@@ -285,18 +285,18 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
 function wireOutbox(
   stage: StageDeps,
   host: ChannelHost,
-): { readonly deliverer: Deliverer; readonly post: ToolSender } {
+): { readonly deliverer: Deliverer; readonly toolSender: ToolSender } {
   const { config, closers, meters, feed } = stage;
   const deliver = (conversationKey: string) =>
-    stage.motion.dispatch({ ...noEffects(), deliveries: [conversationKey] });
-  const post = createToolSender({ ...stage, deliver });
+    stage.dispatcher.dispatch({ ...noEffects(), deliveries: [conversationKey] });
+  const toolSender = createToolSender({ ...stage, deliver });
   const deliverer = createDeliverer({
     ...stage,
     mediaDir: mediaFolder(config.dataDir),
     settings: config.outbox,
     adapterFor: host.serving,
     onSettled: ({ part, laneKey, result, ageMs }) => {
-      post.settled();
+      toolSender.settled();
       meters.delivered({ channel: part.route.channel, result, ageMs });
       if (laneKey === undefined) return;
       feed.publish(laneKey, { kind: 'changed' });
@@ -304,14 +304,14 @@ function wireOutbox(
     },
   });
   closers.add('outbox', deliverer.stop);
-  return { deliverer, post };
+  return { deliverer, toolSender };
 }
 
 type RunParts = {
-  readonly gate: InboundPolicy;
+  readonly policy: InboundPolicy;
   readonly outbox: Deliverer;
   readonly host: ChannelHost;
-  readonly post: ToolSender;
+  readonly toolSender: ToolSender;
   readonly active: ActiveRuns;
   readonly wakes: Wakes;
   readonly rooms: RoomWaker;
@@ -322,22 +322,22 @@ type Runs = Pick<Gateway, 'plugins'> & { readonly workers: LaneWorkers };
 /** Wires steps 5 to 8: workers claim lanes and execute their runs. */
 async function wireRuns(
   stage: StageDeps,
-  { gate, host, post, active, wakes, rooms, outbox }: RunParts,
+  { policy, host, toolSender, active, wakes, rooms, outbox }: RunParts,
 ): Promise<Runs> {
-  const { config, log, closers, redis, motion, clock } = stage;
-  const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
+  const { config, log, closers, redis, dispatcher, clock } = stage;
+  const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: dispatcher.dispatch }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
   const agents = createAgents(config);
-  const coreDeps = { ...stage, ...plugins, post, capabilitiesFor, agents };
+  const coreDeps = { ...stage, ...plugins, toolSender, capabilitiesFor, agents };
   const core = { definition: corePlugin(coreDeps), config: {} };
   const { models, tracer } = stage.model;
-  const subagents = { definition: subagentsPlugin({ ...stage, models, start: motion.dispatch }), config: {} };
+  const subagents = { definition: subagentsPlugin({ ...stage, models, start: dispatcher.dispatch }), config: {} };
   const reports = logUnknownTools(stage, await plugins.load([core, subagents, ...stage.plugins]));
 
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
-  const budgets = createRunBudgets({ ...stage, rules: createBudgetRules(config), policy: gate });
+  const budgets = createRunBudgets({ ...stage, rules: createBudgetRules(config), policy });
   const rates = ratesOf(models);
   const runDeps: RunDeps = {
     ...stage,
@@ -349,7 +349,7 @@ async function wireRuns(
     systemFor: agents.promptFor,
     toolsFor: (run) => permittedTools(plugins.toolsFor(run), run, agents.settingsOf(run.agentId)),
     channelFor: host.find,
-    start: motion.dispatch,
+    start: dispatcher.dispatch,
     freedRoom: rooms.look,
   };
   const driver = createLaneDriver({
@@ -364,7 +364,7 @@ async function wireRuns(
     caps: config.lanes.concurrency,
     maxRuns: config.lanes.maxRunsPerClaim,
     maxHoldMs: config.lanes.maxHoldMs,
-    start: motion.dispatch,
+    start: dispatcher.dispatch,
     execute: (run, options) => executeRun(runDeps, run, options),
   });
   const workers = startLaneWorkers({

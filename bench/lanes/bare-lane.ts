@@ -52,7 +52,7 @@ async function drainThrough({ redis: server }: Ground, { messages, isHot }: Drai
     }
     if (drained === messages) onDrained();
   };
-  const driver = { drive, goOn: unused, termsFor: unused };
+  const driver = { drive, continueRun: unused, termsFor: unused };
   const workers = startLaneWorkers({ ...deps, concurrency: { main: concurrency }, driver });
   const began = now();
   await withDeadline<void>(120_000, 'the lanes were not empty', (resolve) => {

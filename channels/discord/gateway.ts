@@ -39,11 +39,11 @@ export type GatewayDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
 /** A longer pause, ms, is shown with its end. */
 const longPauseMs = 30_000;
 /** A shorter interruption, ms, isn't reported. */
-const blinkMs = 5_000;
+const graceMs = 5_000;
 /** Events that flowed for less, ms, don't prove that all is well, so the pauses keep growing. */
 const steadyMs = 60_000;
 /** How many resumes may fail while Discord answers; after that, the address or the session itself may be gone. */
-const mostResumes = 3;
+const maxResumes = 3;
 /** How often to check whether the privileged intent has been granted, ms. */
 const contentLookMs = 15 * 60_000;
 
@@ -85,13 +85,13 @@ export class Gateway {
   async #run(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
-    let inRow = noFailures;
+    let consecutiveFailures = noFailures;
     while (!signal.aborted) {
-      const { failure, stoodMs = 0 } = await this.#once();
+      const { failure, connectedMs = 0 } = await this.#once();
       if (signal.aborted) return;
-      inRow = countFailure(stoodMs >= steadyMs ? noFailures : inRow, failure);
+      consecutiveFailures = countFailure(connectedMs >= steadyMs ? noFailures : consecutiveFailures, failure);
       if (failure.kind === 'intents-refused' && this.#continueWithoutContent()) continue;
-      const pauseMs = pauseAfter(failure, inRow);
+      const pauseMs = pauseAfter(failure, consecutiveFailures);
       log.info({ reason: failure.detail, pauseMs }, 'discord.gateway-interrupted');
       this.#interrupted(failure, pauseMs);
       await clock.wait(pauseMs, signal);
@@ -99,13 +99,13 @@ export class Gateway {
   }
 
   /** Runs one socket, from dialling to its end. */
-  async #once(): Promise<{ readonly failure: ConnectFailure; readonly stoodMs?: number | undefined }> {
+  async #once(): Promise<{ readonly failure: ConnectFailure; readonly connectedMs?: number | undefined }> {
     const address = await this.#address();
     if (typeof address !== 'string') return { failure: address };
     if (this.#stopped.signal.aborted) return { failure: { kind: 'unreachable', detail: 'stopped' } };
     const end = await this.#hold(address);
     await this.#judge(end);
-    return { failure: failureOfEnd(end), stoodMs: end.stoodMs };
+    return { failure: failureOfEnd(end), connectedMs: end.connectedMs };
   }
 
   /** Returns where to dial: a session has its own address; for a new one Discord is asked, once the pace allows. */
@@ -113,8 +113,8 @@ export class Gateway {
     const { clock, log, pace } = this.#deps;
     if (this.#session !== undefined) return this.#session.resumeURL;
     const { waitMs } = pace;
-    if (waitMs > blinkMs) log.warn({ waitMs, today: pace.today }, 'discord.sessions-delayed');
-    if (waitMs > blinkMs)
+    if (waitMs > graceMs) log.warn({ waitMs, today: pace.today }, 'discord.sessions-delayed');
+    if (waitMs > graceMs)
       this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were started today' }, waitMs);
     if (waitMs > 0) await clock.wait(waitMs, this.#stopped.signal);
     return this.#askForAddress();
@@ -155,10 +155,10 @@ export class Gateway {
     return socket.ended;
   }
 
-  async #judge({ session, stoodMs, code, reason }: SocketEnd): Promise<void> {
+  async #judge({ session, connectedMs, code, reason }: SocketEnd): Promise<void> {
     if (this.#stopped.signal.aborted) return;
-    this.#deps.log.info({ code, reason, stoodMs }, 'discord.socket-closed');
-    this.#resumes = stoodMs === undefined ? this.#resumes + 1 : 0;
+    this.#deps.log.info({ code, reason, connectedMs }, 'discord.socket-closed');
+    this.#resumes = connectedMs === undefined ? this.#resumes + 1 : 0;
     if (this.#session === undefined || (session === 'kept' && !(await this.#isAddressGone()))) return;
     if (this.#stopped.signal.aborted) return;
     this.#session = undefined;
@@ -168,7 +168,7 @@ export class Gateway {
 
   /** In an outage Discord answers nowhere, so the address isn't to blame, and the session may be resumed afterwards. */
   async #isAddressGone(): Promise<boolean> {
-    if (this.#resumes < mostResumes) return false;
+    if (this.#resumes < maxResumes) return false;
     const answer = await this.#askForAddress();
     return typeof answer === 'string' || answer.kind !== 'unreachable';
   }
@@ -200,7 +200,7 @@ export class Gateway {
     }
   }
 
-  /** Reports the trouble immediately if it will last, and after `blinkMs` if it may be over by then. */
+  /** Reports the trouble immediately if it will last, and after `graceMs` if it may be over by then. */
   #interrupted(failure: ConnectFailure, pauseMs: number): void {
     const isReported = this.#failure !== undefined && this.#blink === undefined;
     this.#failure = failure;
@@ -212,7 +212,7 @@ export class Gateway {
   async #reportLater(): Promise<void> {
     const blink = new AbortController();
     this.#blink = blink;
-    await this.#deps.clock.wait(blinkMs, blink.signal);
+    await this.#deps.clock.wait(graceMs, blink.signal);
     if (!blink.signal.aborted) this.#report();
   }
 

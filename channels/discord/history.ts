@@ -41,7 +41,7 @@ export type HistoryDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
 };
 
 /** How many live events may wait to be stored; any more are read from the history once the store accepts them. */
-const mostPending = 10_000;
+const maxPending = 10_000;
 
 type HistoryFill = {
   readonly held: BufferedEvents[];
@@ -57,10 +57,10 @@ const pageSize = 100;
 /** How many reads run at once; one that live events wait for starts immediately. */
 const atATime = 2;
 /** This many reads that wait to be retried don't count towards that; in an outage all of them would fail. */
-const mostAside = 20;
+const maxAside = 20;
 const pauses = { firstMs: 1_000, longestMs: 30_000 };
 /** How often a history may be turned away while Discord answers other calls: ten minutes, with these pauses. */
-const mostTurnedAway = 24;
+const maxRejected = 24;
 
 export class History {
   readonly #deps: HistoryDeps;
@@ -104,7 +104,7 @@ export class History {
   }
 
   /** Marks channels whose events aren't reported until their guild is planned again. */
-  untold(channelIds: readonly string[]): void {
+  markUnreported(channelIds: readonly string[]): void {
     for (const id of channelIds) {
       this.#live.delete(id);
       const filling = this.#filling.get(id);
@@ -144,7 +144,7 @@ export class History {
   /** Passes live events on, or buffers them until the messages missed before them are stored. */
   hand(channelId: string, held: BufferedEvents): void {
     this.#pending += 1;
-    if (this.#pending > mostPending) this.#deps.onOverflow();
+    if (this.#pending > maxPending) this.#deps.onOverflow();
     if (this.#live.has(channelId)) {
       void this.#store([held]);
       return;
@@ -184,7 +184,7 @@ export class History {
 
   #pump(): void {
     for (const filling of this.#filling.values()) {
-      if (this.#working - Math.min(this.#pausing, mostAside) >= atATime) return;
+      if (this.#working - Math.min(this.#pausing, maxAside) >= atATime) return;
       filling.start();
     }
   }
@@ -224,7 +224,7 @@ export class History {
         const refusal = readRefusal(error);
         if (refusal && (await this.#isTurnedAwayAlone(refusal))) turnedAway += 1;
         const isFinal = refusal?.code !== undefined && [400, 403, 404].includes(refusal.status);
-        if (refusal && (isFinal || turnedAway >= mostTurnedAway)) return this.#cannotRead(channelId, refusal);
+        if (refusal && (isFinal || turnedAway >= maxRejected)) return this.#cannotRead(channelId, refusal);
         const reason = reasonOf(error);
         log.info({ channelId, attempts, reason }, 'discord.history-delayed');
         const fallbackMs = backoffMs(attempts, pauses);

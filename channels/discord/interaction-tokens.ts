@@ -5,7 +5,7 @@
  */
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { workingInTurn } from '#channel-kit/in-turn.ts';
+import { createMutex } from '#channel-kit/in-turn.ts';
 import { replaceFile } from '#channel-kit/state-file.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
@@ -32,7 +32,7 @@ export class InteractionTokens {
   readonly #deps: InteractionTokensDeps;
   #added = 0;
   /** Lines are written one at a time, so that pruning loses none. */
-  readonly #inTurn = workingInTurn();
+  readonly #inTurn = createMutex();
 
   private constructor(deps: InteractionTokensDeps) {
     this.#deps = deps;

@@ -21,7 +21,7 @@ export type InteractionsDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
 };
 
 /** A press stays here for a few milliseconds; one that is dropped is stored anyway. */
-const mostPresses = 1000;
+const maxPresses = 1000;
 
 export type InteractionReply = {
   /** The interaction's id. */
@@ -64,7 +64,7 @@ export class Interactions {
     if (type === InteractionType.MessageComponent && !this.#presses.has(id)) {
       const isDeferred = this.#defer({ id, token }, InteractionResponseType.DeferredMessageUpdate);
       this.#presses.set(id, { id, application, token, isDeferred });
-      if (this.#presses.size > mostPresses) this.#presses.delete([...this.#presses.keys()][0] ?? id);
+      if (this.#presses.size > maxPresses) this.#presses.delete([...this.#presses.keys()][0] ?? id);
     }
     if (type !== InteractionType.ApplicationCommand || this.#open.has(id)) return;
     const end = new AbortController();

@@ -260,7 +260,7 @@ export class Receiver {
     const guildId = idIn(guild);
     this.#readGuilds.delete(guildId);
     // Histories read while it was unavailable may lack messages sent there since.
-    if (this.#awaitedGuilds.delete(guildId)) this.#history.untold(this.#channelsOf(guildId));
+    if (this.#awaitedGuilds.delete(guildId)) this.#history.markUnreported(this.#channelsOf(guildId));
     this.#history.planGuild(guildId);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
     void this.#queue.push(this.#reader.readJoining(guild));
@@ -310,7 +310,7 @@ export class Receiver {
     this.#awaitedGuilds.delete(isGuild ? id : '');
     if (isGuild && fieldsOf(d).unavailable === true) {
       this.#awaitedGuilds.add(id);
-      this.#history.untold(this.#channelsOf(id));
+      this.#history.markUnreported(this.#channelsOf(id));
       return;
     }
     const known = [...this.#anchors.keys()].map((anchor) => anchor.split('/')[0] ?? '');

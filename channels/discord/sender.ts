@@ -25,11 +25,11 @@ export type SenderDeps = {
 /** The two clocks may differ by this much, ms; other messages of that time are told apart by text and receipts. */
 const clockSlackMs = 60_000;
 const pageSize = 100;
-const mostPages = 10;
+const maxPages = 10;
 const laterMs = 5_000;
 /** How often a part may be turned away while Discord answers other calls: ten minutes. */
-const mostTurnedAway = 10;
-const mostKept = 1_000;
+const maxRejected = 10;
+const maxKept = 1_000;
 
 /** Makes the calls for parts, and finds out what became of those that were cut off. */
 export class Sender {
@@ -67,8 +67,8 @@ export class Sender {
     const refusal = readRefusal(error);
     if (!refusal || !isBlockedUpstream(refusal) || !(await this.#deps.api.answers(signal))) return undefined;
     const times = (this.#turnedAway.get(key) ?? 0) + 1;
-    keepRecent(this.#turnedAway, mostKept, [key, times]);
-    return times < mostTurnedAway ? undefined : failed('rejected', refusal.reason);
+    keepRecent(this.#turnedAway, maxKept, [key, times]);
+    return times < maxRejected ? undefined : failed('rejected', refusal.reason);
   }
 
   /**
@@ -100,7 +100,7 @@ export class Sender {
     const found: string[] = [];
     try {
       let after = snowflakeAt(since - clockSlackMs);
-      for (let page = 0; page < mostPages; page += 1) {
+      for (let page = 0; page < maxPages; page += 1) {
         const messages = await this.#deps.api.messages(call.channel, { after, limit: pageSize }, signal);
         found.push(...candidates(messages, call.body, this.#deps.bot.id));
         if (messages.length === 0 && !(await this.#canReadHistory(call.channel, signal)))

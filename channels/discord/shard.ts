@@ -17,7 +17,7 @@ import type { Frame } from './gateway-frame.ts';
 export type ShardDoors = {
   /** Returns the frame that the library may act on; undefined for one it must not see. */
   onFrame(text: string): Frame | undefined;
-  /** Called when the library wants to leave the connection; calling `hangUp` is up to the listener. */
+  /** Called when the library wants to leave the connection; calling `unsubscribe` is up to the listener. */
   onLeave(reason: string, session: 'kept' | 'over'): void;
 };
 
@@ -65,7 +65,7 @@ export class Shard extends WebSocketShard {
   }
 
   /** Resolves when the connection is closed, or is given up on after 2 s. Never throws. */
-  async hangUp(code: number): Promise<void> {
+  async unsubscribe(code: number): Promise<void> {
     // The library only dials a moment after `connect` was called.
     await setImmediate();
     const { connection } = this.#inside();

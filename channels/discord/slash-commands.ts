@@ -4,12 +4,12 @@ import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { ApplicationCommand } from './api.ts';
 import { readRefusal } from './failures.ts';
 
-const mostCommands = 100;
+const maxCommands = 100;
 
 export function toApplicationCommands(commands: readonly NativeCommand[]): readonly ApplicationCommand[] {
   return commands
     .filter(({ name }) => /^[a-z0-9_-]{1,32}$/.test(name))
-    .slice(0, mostCommands)
+    .slice(0, maxCommands)
     .map(({ name, description, argument }) => {
       const command = new SlashCommandBuilder()
         .setName(name)

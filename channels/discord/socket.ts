@@ -41,7 +41,7 @@ export type SocketEnd = {
   /** The session's state: resumable, or over. */
   readonly session: 'kept' | 'over';
   /** How long events flowed, ms; undefined if they never did. */
-  readonly stoodMs?: number;
+  readonly connectedMs?: number;
 };
 
 /** Longest time from dialling to the open connection, ms. */
@@ -71,7 +71,7 @@ export class GatewaySocket {
     this.#end = resolve;
     this.#session = deps.session;
     const shard = this.#newShard();
-    this.closed = promise.then(({ session }) => shard.hangUp(closeCodes[session]));
+    this.closed = promise.then(({ session }) => shard.unsubscribe(closeCodes[session]));
     // Its events report any failure.
     shard.connect().catch(() => undefined);
     void this.#expectStanding(shard);
@@ -147,11 +147,11 @@ export class GatewaySocket {
     this.#deps.onActivity();
   }
 
-  #finish(end: Omit<SocketEnd, 'stoodMs'>): void {
+  #finish(end: Omit<SocketEnd, 'connectedMs'>): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort();
     const since = this.#standsSince;
-    this.#end({ ...end, ...(since === undefined ? {} : { stoodMs: this.#deps.clock.now() - since }) });
+    this.#end({ ...end, ...(since === undefined ? {} : { connectedMs: this.#deps.clock.now() - since }) });
   }
 }
 

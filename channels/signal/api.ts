@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { readJson } from '#channel-kit/bounded-json.ts';
 import { channelUnavailable } from '#channel-kit/network-fault.ts';
 import { isRedirect, refuseRedirect } from '#channel-kit/redirects.ts';
-import { takingTurns } from '#channel-kit/take-turns.ts';
+import { createYielder } from '#channel-kit/take-turns.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type {
@@ -147,7 +147,7 @@ export class SignalApi {
   /** Reads a large list in turn with other work, and leaves out any group that can't be read. */
   async groups(number: string, signal: AbortSignal): Promise<readonly ListedGroup[]> {
     const path = `/v1/groups/${encodeURIComponent(number)}?expand=true`;
-    const turn = takingTurns();
+    const turn = createYielder();
     const groups: ListedGroup[] = [];
     for (const one of await this.#ask(path, z.array(z.unknown()), signal)) {
       const group = groupSchema.safeParse(one);

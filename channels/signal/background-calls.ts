@@ -1,20 +1,20 @@
 import type { Log } from '#contracts/log.ts';
 
-/** More courtesies than this would be a backlog that nobody needs. */
-const mostCourtesies = 200;
+/** More lowPriority than this would be a backlog that nobody needs. */
+const maxLowPriority = 200;
 
 type Call = { readonly name: string; run(signal: AbortSignal): Promise<unknown> };
 
 /**
  * Small calls that nothing awaits, made one at a time so that they don't delay sends: questions to the server, and
- * courtesies (read receipts, tidying up). A failed call isn't repeated. Questions go first; courtesies never crowd them
+ * lowPriority (read receipts, tidying up). A failed call isn't repeated. Questions go first; lowPriority never crowd them
  * out.
  */
 export class BackgroundCalls {
   readonly #log: Log;
   /** By name, so that a question asked again before its call was made leads to one call. */
   readonly #questions = new Map<string, Call>();
-  readonly #courtesies: Call[] = [];
+  readonly #lowPriority: Call[] = [];
   #stopping = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -29,15 +29,15 @@ export class BackgroundCalls {
 
   /** Makes a call whose loss does no harm; if there are too many, the oldest are dropped. */
   add(name: string, run: Call['run']): void {
-    if (this.#courtesies.length >= mostCourtesies) this.#courtesies.shift();
-    this.#courtesies.push({ name, run });
+    if (this.#lowPriority.length >= maxLowPriority) this.#lowPriority.shift();
+    this.#lowPriority.push({ name, run });
     this.#start();
   }
 
   /** Drops the waiting calls and aborts a running one. */
   async stop(): Promise<void> {
     this.#questions.clear();
-    this.#courtesies.length = 0;
+    this.#lowPriority.length = 0;
     this.#stopping.abort();
     this.#stopping = new AbortController();
     await this.#running;
@@ -63,7 +63,7 @@ export class BackgroundCalls {
 
   #next(): Call | undefined {
     const [question] = this.#questions.values();
-    if (question === undefined) return this.#courtesies.shift();
+    if (question === undefined) return this.#lowPriority.shift();
     this.#questions.delete(question.name);
     return question;
   }

@@ -4,7 +4,7 @@
  * after it.
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
-import { workingInTurn } from '#channel-kit/in-turn.ts';
+import { createMutex } from '#channel-kit/in-turn.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelDeps, Intake } from '#contracts/channel.ts';
 import { hasCode } from '#contracts/errors.ts';
@@ -34,7 +34,7 @@ export class DurableIntake {
   readonly #deps: DurableIntakeDeps;
   #intake: Intake | undefined;
   #stopping = new AbortController();
-  readonly #inTurn = workingInTurn();
+  readonly #inTurn = createMutex();
   #draining: Promise<void> | undefined;
   /** Neither the store nor the spool accepted the last message. */
   #isLosing = false;

@@ -1,6 +1,6 @@
 import { keyOf, nobody } from '#channel-kit/event-mapping.ts';
 import { keepRecent } from '#channel-kit/keep-recent.ts';
-import { takingTurns } from '#channel-kit/take-turns.ts';
+import { createYielder } from '#channel-kit/take-turns.ts';
 import type { InboundEnvelope, Sender } from '#contracts/envelope.ts';
 import type { ListedGroup, ListedPerson } from './api.ts';
 import { type Bot, readAci, routeOf } from './ids.ts';
@@ -25,7 +25,7 @@ const believedForMs = 3_600_000;
 /** How often a group that isn't in the list is asked for again, ms. */
 const unknownForMs = 60_000;
 /** How many groups outside the list are remembered: anybody may name one. */
-const mostOutside = 1_000;
+const maxOutside = 1_000;
 
 /**
  * Facts that messages lack about their groups: the administrators, and whether the bot is a member. They are requested
@@ -50,14 +50,14 @@ export class GroupBook {
 
   /** Says whether these events are a reason to read the list again. */
   needsLook(events: readonly InboundEnvelope[], changed: readonly GroupChange[]): boolean {
-    for (const { group, by } of changed) keepRecent(this.#changedBy, mostOutside, [group, by]);
+    for (const { group, by } of changed) keepRecent(this.#changedBy, maxOutside, [group, by]);
     const now = this.#deps.now();
     const inGroups = events.filter(({ chat }) => chat.kind === 'group');
     const unknown = inGroups
       .filter(({ route }) => !this.#known.has(route.conversation))
       .map(({ route }) => route.conversation)
       .filter((id) => now - (this.#askedAt.get(id) ?? 0) > unknownForMs);
-    for (const id of unknown) keepRecent(this.#askedAt, mostOutside, [id, now]);
+    for (const id of unknown) keepRecent(this.#askedAt, maxOutside, [id, now]);
     const isOld = inGroups.length > 0 && Math.abs(now - this.#lookedAt) > believedForMs;
     // The next read waits, whether or not this one succeeds.
     if (isOld) this.#lookedAt = now;
@@ -71,7 +71,7 @@ export class GroupBook {
   async look(signal: AbortSignal): Promise<void> {
     const bot = this.#deps.bot();
     this.#lookedAt = this.#deps.now();
-    const turn = takingTurns();
+    const turn = createYielder();
     for (const entry of await this.#deps.list(signal)) {
       const { internal_id: id } = entry;
       const by = this.#changedBy.get(id);

@@ -74,7 +74,7 @@ type LossesDeps = {
 };
 
 /** How many losses the webhook may report before the socket delivers the first of them. */
-const mostKept = 1_000;
+const maxKept = 1_000;
 
 /** Reports each loss once, although the webhook and the socket deliver the same message. */
 export class Losses {
@@ -98,7 +98,7 @@ export class Losses {
     const { events = [], unreadable = [] } = (await this.#deps.read([entry])) ?? {};
     const keys = [...events, ...unreadable].map(({ eventKey }) => eventKey);
     const isReported = keys.length > 0 && keys.every((key) => this.#told.has(key));
-    for (const key of keys) keepRecent(this.#told, mostKept, [key, true]);
+    for (const key of keys) keepRecent(this.#told, maxKept, [key, true]);
     return isReported;
   }
 }

@@ -123,8 +123,8 @@ class PollLoop {
       const began = clock.now();
       const count = isClear() ? await this.#pollOnce() : 0;
       // After a full answer there may be more. A clock that was set back must not lengthen the gap.
-      const leastMs = count >= messagesAtOnce ? fullGapMs : shortestGapMs;
-      const gapMs = leastMs - Math.max(0, clock.now() - began);
+      const minMs = count >= messagesAtOnce ? fullGapMs : shortestGapMs;
+      const gapMs = minMs - Math.max(0, clock.now() - began);
       const pauseMs = Math.max(gapMs, count === 0 ? config.pollPauseMs : 0);
       if (pauseMs > 0) await clock.wait(pauseMs, this.#stopping);
     }

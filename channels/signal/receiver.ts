@@ -4,7 +4,7 @@
  * after it has ended, stay in the spool until it starts again.
  */
 import { join } from 'node:path';
-import { takingTurns } from '#channel-kit/take-turns.ts';
+import { createYielder } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { ChannelDeps, Intake } from '#contracts/channel.ts';
@@ -316,7 +316,7 @@ export class Receiver {
       learn: (envelope: InboundEnvelope) => recent.learn(envelope),
       groupOf: (id: string) => this.#groups.groupOf(id),
     };
-    const turn = takingTurns();
+    const turn = createYielder();
     const batches: ReadBatch[] = [];
     for (const { at, raw } of entries) {
       const frame = parseFrame(raw);

@@ -4,7 +4,7 @@ import type { EventKey, MessageId } from '#contracts/ids.ts';
 import type { MessageRef } from './ids.ts';
 import { messageIdOf, readMessageId } from './ids.ts';
 
-const mostKept = 2000;
+const maxKept = 2000;
 /** How much of a message a quote needs, in UTF-16 code units. */
 const quoteLength = 200;
 
@@ -20,17 +20,17 @@ export class RecentMessages {
 
   /** Learns from an event; call it for each before the next one is read. */
   learn({ event, sender, sentAt }: InboundEnvelope): void {
-    if (sender.name !== '') keepRecent(this.#names, mostKept, [sender.id, sender.name]);
+    if (sender.name !== '') keepRecent(this.#names, maxKept, [sender.id, sender.name]);
     if (event.kind !== 'message' && event.kind !== 'edit') return;
-    keepRecent(this.#texts, mostKept, [event.messageId, event.text.slice(0, quoteLength).toWellFormed()]);
+    keepRecent(this.#texts, maxKept, [event.messageId, event.text.slice(0, quoteLength).toWellFormed()]);
     const original = event.kind === 'edit' ? readMessageId(event.messageId)?.timestamp : undefined;
     const edit = messageIdOf({ author: sender.id, timestamp: sentAt });
-    if (original !== undefined) keepRecent(this.#originals, mostKept, [edit, original]);
+    if (original !== undefined) keepRecent(this.#originals, maxKept, [edit, original]);
   }
 
   /** Records events that are safe. */
   hear(events: readonly { readonly eventKey: EventKey }[]): void {
-    for (const { eventKey } of events) keepRecent(this.#keys, mostKept, [eventKey, true]);
+    for (const { eventKey } of events) keepRecent(this.#keys, maxKept, [eventKey, true]);
   }
 
   nameOf(aci: string): string | undefined {

@@ -7,7 +7,7 @@
 
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { workingInTurn } from '#channel-kit/in-turn.ts';
+import { createMutex } from '#channel-kit/in-turn.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 
@@ -34,7 +34,7 @@ export class Spool {
   /** The file that was set aside, and where its next page starts. */
   #reading: { readonly path: string; readonly offset: number } | undefined;
   #isEmpty = true;
-  readonly #inTurn = workingInTurn();
+  readonly #inTurn = createMutex();
 
   constructor(folder: string, maxBytes: number) {
     this.#path = join(folder, 'spool.jsonl');

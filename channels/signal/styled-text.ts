@@ -36,7 +36,7 @@ const bits: Partial<Record<Span['kind'], number>> = {
 };
 
 /** More spans than this are left out, though not their text: every character of a span is marked. */
-const mostSpans = 300;
+const maxSpans = 300;
 
 export function toStyledText(formatted: FormattedText): StyledText {
   const { text, spans } = inWords(wellFormed(formatted));
@@ -46,7 +46,7 @@ export function toStyledText(formatted: FormattedText): StyledText {
 }
 
 function wellFormed({ text, spans }: FormattedText): FormattedText {
-  return { text: cleanText(text), spans: fitSpans(spans, mostSpans) };
+  return { text: cleanText(text), spans: fitSpans(spans, maxSpans) };
 }
 
 type Insertion = { readonly at: number; readonly text: string };

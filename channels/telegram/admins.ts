@@ -13,7 +13,7 @@ export type AdminLookupDeps = {
 };
 
 const believedForMs = 60_000;
-const mostKnown = 1_000;
+const maxKnown = 1_000;
 /** A slow answer must not hold up the intake, ms: the sender then doesn't count as an administrator. */
 const patienceMs = 2000;
 
@@ -59,7 +59,7 @@ export class AdminLookup {
     const isAdmin = await asking;
     this.#asking.delete(name);
     const until = this.#deps.clock.now() + believedForMs;
-    if (isAdmin !== undefined) keepRecent(this.#known, mostKnown, [name, { isAdmin, until }]);
+    if (isAdmin !== undefined) keepRecent(this.#known, maxKnown, [name, { isAdmin, until }]);
     return isAdmin;
   }
 

@@ -14,7 +14,7 @@ type Me = Awaited<ReturnType<BotApi['getMe']>>;
 
 const believedForMs = 3_600_000;
 /** Shortest time between two calls that messages to another bot's name cause, ms. */
-const leastGapMs = 60_000;
+const minGapMs = 60_000;
 /** How long messages wait for the answer, ms; without one, they are read with the known name. */
 const patienceMs = 2_000;
 
@@ -35,7 +35,7 @@ export class Identity {
     this.#deps = deps;
     this.#askedAt = deps.clock.now();
     this.#nextAt = this.#askedAt + believedForMs;
-    this.#nextForMessagesAt = this.#askedAt + leastGapMs;
+    this.#nextForMessagesAt = this.#askedAt + minGapMs;
     this.#isPrivacyOn = isPrivacyOn(me);
     this.#report();
   }
@@ -72,7 +72,7 @@ export class Identity {
     this.#askedAt = clock.now();
     // Holds until the call has answered.
     this.#nextAt = this.#askedAt + longestWaitMs;
-    this.#nextForMessagesAt = this.#askedAt + leastGapMs;
+    this.#nextForMessagesAt = this.#askedAt + minGapMs;
     try {
       const me = await withLimit(patienceMs, signal, (limited) => api.getMe(limited));
       if (me?.id !== this.bot.id) throw new Error('another account answered');
@@ -83,7 +83,7 @@ export class Identity {
       this.#isPrivacyOn = isPrivacyOn(me);
       this.#report();
     } catch (error) {
-      const asked = Math.max(leastGapMs, retryAfterMs(readRefusal(error)?.askedWaitMs));
+      const asked = Math.max(minGapMs, retryAfterMs(readRefusal(error)?.askedWaitMs));
       this.#nextForMessagesAt = this.#askedAt + asked;
       log.debug({ reason: reasonOf(error) }, 'telegram.identity-not-refreshed');
     }

@@ -7,7 +7,7 @@ import { setImmediate as otherWorkDone } from 'node:timers/promises';
 import { acceptUntilStored } from '#channel-kit/accept-until-stored.ts';
 import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs, shortestGapMs } from '#channel-kit/remote-number.ts';
-import { takingTurns } from '#channel-kit/take-turns.ts';
+import { createYielder } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelDeps, ChannelTrouble, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
@@ -48,7 +48,7 @@ const usualSilenceMs = 15_000;
 /** How long Telegram keeps updates that nobody fetches, ms. */
 const keptMs = 24 * 3_600_000;
 /** The size of one poll; further updates come with the next one. */
-const mostUpdates = 100;
+const maxUpdates = 100;
 /** A webhook, or another poller that is ending, is gone after these attempts; anything else is retried slowly. */
 const quickAttempts = 3;
 
@@ -149,14 +149,14 @@ class PollLoop {
     const updates: unknown = await api.getUpdates(
       {
         ...(this.#offset === undefined ? {} : { offset: this.#offset }),
-        limit: mostUpdates,
+        limit: maxUpdates,
         timeout: pollSeconds,
         allowed_updates: allowedUpdates,
       },
       signal,
     );
     if (!Array.isArray(updates)) throw new StrangeAnswer('the server there isn’t the Bot API');
-    return updates.slice(0, mostUpdates);
+    return updates.slice(0, maxUpdates);
   }
 
   /** Resolves with false if the updates contained nothing new, which means that Telegram is repeating itself. */
@@ -184,7 +184,7 @@ class PollLoop {
     const { identity, clock, sections = noSections } = this.#deps;
     const { bot } = identity;
     const now = clock.now();
-    const turn = takingTurns();
+    const turn = createYielder();
     const read: ReadBatch[] = [];
     for (const update of updates) {
       read.push(sections.run('read updates', () => readBatch([update], bot, now)));

@@ -12,7 +12,7 @@ import { entitiesOf } from './outbound-entities.ts';
 
 /** How long it is remembered whether a group has topics, ms. */
 const believedForMs = 60_000;
-const mostForums = 1_000;
+const maxForums = 1_000;
 
 type Topic = { readonly message_thread_id?: number };
 
@@ -64,7 +64,7 @@ export class Presence {
     const chat = await this.#deps.api().getChat({ chat_id: Number(route.conversation) }, signal);
     const isForum = 'is_forum' in chat && chat.is_forum === true;
     const until = this.#deps.clock.now() + believedForMs;
-    keepRecent(this.#forums, mostForums, [route.conversation, { isForum, until }]);
+    keepRecent(this.#forums, maxForums, [route.conversation, { isForum, until }]);
     return isForum;
   }
 

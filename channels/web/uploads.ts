@@ -24,7 +24,7 @@ export type Uploads = {
  * How many files may wait at once. At this number, those that have waited for an hour are removed: a message comes
  * right after its files.
  */
-const mostFiles = 100;
+const maxFiles = 100;
 const makesRoomMs = 3_600_000;
 const keptMs = 7 * 86_400_000;
 const idForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -39,7 +39,7 @@ export function createUploads({
   return {
     take: async ({ bytes, maxBytes }) => {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      if ((await tidy(folder, clock.now())) >= mostFiles)
+      if ((await tidy(folder, clock.now())) >= maxFiles)
         return { status: 507, body: JSON.stringify({ error: { code: 'too_many_files' } }) };
       const id = crypto.randomUUID();
       const partial = join(folder, `${id}.part`);
@@ -99,7 +99,7 @@ async function tidy(folder: string, now: number): Promise<number> {
   const files = (await Promise.all(found)).flat().sort((a, b) => b.ageMs - a.ageMs);
   let left = files.length;
   for (const { path, ageMs } of files) {
-    if (ageMs <= (left < mostFiles ? keptMs : makesRoomMs)) break;
+    if (ageMs <= (left < maxFiles ? keptMs : makesRoomMs)) break;
     await rm(path, { force: true });
     left -= 1;
   }

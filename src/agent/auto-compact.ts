@@ -1,4 +1,4 @@
-import { type ContextLimits, mostMessages, planCompaction } from './compaction-cut.ts';
+import { type ContextLimits, maxMessages, planCompaction } from './compaction-cut.ts';
 import { estimateTokens } from './context-size.ts';
 import type { TurnMiddleware } from './loop-config.ts';
 
@@ -13,7 +13,7 @@ export type StuckContext = {
 };
 
 /** A summary pays off only if at least this many tokens of messages fit before the next one. */
-const leastRoom = 500;
+const minRoom = 500;
 
 /**
  * Requests a compaction before a turn that would exceed the threshold, at most once until the context is below it
@@ -32,11 +32,11 @@ export function autoCompact(
       const { threshold } = limits;
       const oldTokens = stats.contextTokens;
       const wasAbove = isAbove;
-      isAbove = oldTokens > threshold || messages.length > mostMessages;
+      isAbove = oldTokens > threshold || messages.length > maxMessages;
       const hasCrossed = isAbove && !wasAbove;
       if (!hasCrossed) return { kind: 'continue' };
       const fixedTokens = Math.max(0, oldTokens - estimateTokens(messages));
-      const room = { ...limits, threshold: threshold - fixedTokens - leastRoom };
+      const room = { ...limits, threshold: threshold - fixedTokens - minRoom };
       if (planCompaction(messages, undefined, room) !== undefined)
         return { kind: 'compact', oldTokens, threshold };
       const isFixed = planCompaction(messages, undefined, limits) !== undefined;

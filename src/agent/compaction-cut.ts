@@ -24,11 +24,11 @@ const longestSummary = 6_000;
  * a short one, where the goal is 2 ×. A lower limit would forget sooner and save little, since each message is
  * summarised only once, no matter how often compaction happens.
  */
-export const mostMessages = 600;
+export const maxMessages = 600;
 /** At most this many of the newest messages are kept: a third, so that a summary frees far more than it must. */
 const tailMessages = 200;
 /** A compaction must leave at most this share of the context; otherwise it isn't started. */
-const mostLeft = 0.7;
+const maxLeft = 0.7;
 /** Shares used for a short context. */
 const [tailShare, summaryShare] = [0.3, 0.3];
 /** Smaller contexts aren't worth a summary, tokens. */
@@ -69,7 +69,7 @@ export function planCompaction(
   if (index === undefined) return undefined;
   const summaryTokens = Math.min(limits.summary, Math.floor(oldTokens * summaryShare));
   const newTokens = summaryTokens + estimateTokens(messages.slice(index));
-  if (newTokens > Math.min(oldTokens * mostLeft, limits.threshold)) return undefined;
+  if (newTokens > Math.min(oldTokens * maxLeft, limits.threshold)) return undefined;
   return { index, summaryTokens, oldTokens };
 }
 

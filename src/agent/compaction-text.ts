@@ -1,7 +1,7 @@
 /** The texts of a compaction: those for the summarising model and those for the model that reads the summary. */
 
 import { cleanText } from '#channel-kit/clean-text.ts';
-import { takingTurns } from '#channel-kit/take-turns.ts';
+import { createYielder } from '#channel-kit/take-turns.ts';
 import { type AgentMessage, type MessagePart, textOf } from '#contracts/message.ts';
 import { unitsPerToken } from './context-size.ts';
 
@@ -164,7 +164,7 @@ export async function lostIdentifiers(
   const kept = new Set(identifiersIn(summary));
   const lost: string[] = [];
   let room = units;
-  const turn = takingTurns();
+  const turn = createYielder();
   for (const text of sources) {
     await turn();
     for (const name of identifiersIn(text)) {

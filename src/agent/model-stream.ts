@@ -81,7 +81,7 @@ export function openModelStream(
     // An explicit reason, because the default is an error whose stack nobody would read.
     open.abort('the stream is closed');
     // Not awaited: it lets the stream clean up, but a stream that ignores its signal would keep the run open.
-    void letGo(events);
+    void closeQuietly(events);
   };
   return { next, nextOrArrival, close };
 }
@@ -121,7 +121,7 @@ function failure(detail: string): StreamStep {
   return { kind: 'event', event: { type: 'error', failure: { kind: 'failed', detail } } };
 }
 
-async function letGo(events: AsyncIterator<ModelEvent> | undefined): Promise<void> {
+async function closeQuietly(events: AsyncIterator<ModelEvent> | undefined): Promise<void> {
   try {
     await events?.return?.();
   } catch {

@@ -3,7 +3,7 @@
 
 import { prettifyError } from 'zod';
 import { type AgentMessage, type ToolCallData, unknownOutcome } from '#contracts/message.ts';
-import { leastTrusted } from '#contracts/outcome.ts';
+import { lowestAuthority } from '#contracts/outcome.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { readInput } from './call-input.ts';
@@ -176,7 +176,7 @@ async function askPermission(
   { config, scope }: Preparation,
 ): Promise<Permission> {
   const denied: Permission = { kind: 'no', text: resultText.denied, halt: 'denied' };
-  if (leastTrusted(config.run.authority, tool.authority) !== tool.authority) return denied;
+  if (lowestAuthority(config.run.authority, tool.authority) !== tool.authority) return denied;
 
   const { permit } = config;
   if (permit === undefined) return { kind: 'yes' };

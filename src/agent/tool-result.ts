@@ -21,7 +21,7 @@ const maxImages = 8;
 /** Longest metadata, UTF-16 units of its JSON; fits the longest message that a tool can send. */
 const maxMetadataLength = 256 * 1024;
 /** At most this many images are checked. */
-const mostLookedAt = 64;
+const maxChecked = 64;
 const metadataShape: ShapeLimits = { depth: 16, values: 10_000 };
 
 export function errorResult(text: string): ToolResult {
@@ -42,7 +42,7 @@ export function boundResult(result: ToolResult): ToolResult {
   if (typeof output?.text !== 'string') return errorResult('the tool returned no text');
   // Tools come from plugins and may return anything.
   const images: readonly unknown[] = Array.isArray(output.images) ? output.images : [];
-  const kept = images.slice(0, mostLookedAt).flatMap(fitOf).slice(0, maxImages);
+  const kept = images.slice(0, maxChecked).flatMap(fitOf).slice(0, maxImages);
   const left = images.length - kept.length;
   const note = left === 0 ? '' : `[left out: ${left} images that were too many, too large or not images]\n`;
   const metadata = jsonOrNothing(output.metadata);

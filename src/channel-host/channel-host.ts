@@ -88,7 +88,7 @@ export interface ChannelHost extends FindChannel {
 
 const leaseMs = 10_000;
 /** Minimum time between two attempts to claim a lease that another process holds. */
-const leastLookMs = 250;
+const minClaimIntervalMs = 250;
 /** Adapters limit their own calls; these limits are for those that don't. */
 const identifyLimitMs = 2 * 60_000;
 const startLimitMs = 2 * 60_000;
@@ -237,7 +237,7 @@ async function receive(supervised: Supervision, hosted: HostedConnection): Promi
   if (lease.kind === 'busy') {
     registry.markReleased(account);
     setState({ kind: 'standby', reason: 'another process receives for this account' });
-    await deps.clock.wait(Math.max(leastLookMs, Math.min(lease.delayMs, renewMs)), signal);
+    await deps.clock.wait(Math.max(minClaimIntervalMs, Math.min(lease.delayMs, renewMs)), signal);
     return 'busy';
   }
   registry.hold(account);

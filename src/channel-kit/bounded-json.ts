@@ -5,7 +5,7 @@
  */
 import { widestShape } from './json-guard.ts';
 import { brace, bracket, closingBrace, closingBracket, comma, JsonMarks } from './json-marks.ts';
-import { takingTurns } from './take-turns.ts';
+import { createYielder } from './take-turns.ts';
 import { UnparsedJson, UnparsedReader } from './unparsed-json.ts';
 
 /** A text within these bounds is parsed and mapped in 20 ms at worst: 25,000 different keys of 40 characters. */
@@ -42,7 +42,7 @@ export async function readJson(
   { isEndlessKept = false } = {},
 ): Promise<unknown> {
   const reply = new ReplyReader();
-  const turn = takingTurns();
+  const turn = createYielder();
   for await (const chunk of chunks) {
     for (let from = 0; from < chunk.length && !reply.isEndless; from += sliceBytes) {
       reply.add(chunk.subarray(from, from + sliceBytes));

@@ -1,5 +1,5 @@
 /** Bytes that may wait for a slow client; over this it is cut off and catches up by reading from the store. */
-const mostWaitingBytes = 8 * 1024 * 1024;
+const maxWaitingBytes = 8 * 1024 * 1024;
 
 type Outlet = {
   /** Returns the number of bytes waiting for the client. */
@@ -16,7 +16,7 @@ export function createBoundedSend({ waiting, write }: Outlet): (text: string) =>
   let longest = 0;
   return (text) => {
     const before = waiting();
-    if (before > mostWaitingBytes + longest) return false;
+    if (before > maxWaitingBytes + longest) return false;
     write(text);
     longest = Math.max(longest, waiting() - before);
     return true;

@@ -14,7 +14,7 @@ import {
   stepConversation,
 } from './client-conversation.ts';
 import { ackOf, type EffectFrame, type ServerFrame } from './client-frames.ts';
-import { workingInTurn } from './in-turn.ts';
+import { createMutex } from './in-turn.ts';
 
 /** Carries frames to and from one client, each as a WebSocket message or a line. */
 export type ClientLink = {
@@ -124,7 +124,7 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
 /** Counts the work that a client waits for, and pauses reading from it while there is too much. */
 function createHolds(link: ClientLink) {
   let waiting = 0;
-  const inTurn = workingInTurn();
+  const inTurn = createMutex();
   const hold = async (work: Promise<void>): Promise<void> => {
     waiting += 1;
     if (waiting === maxWaiting) link.setPaused(true);

@@ -9,11 +9,11 @@ import type { Span } from '#contracts/span.ts';
 const rank = { 'code-block': 0, link: 1, code: 2, quote: 3 } as const;
 
 /** Further spans are ignored, because each is compared with all before it. */
-const mostSpans = 200;
+const maxSpans = 200;
 
 /** Returns the repaired spans, ordered by their start, the longer first. */
 export function nestedSpans({ text, spans }: FormattedText): readonly Span[] {
-  const ordered = fitSpans(spans, mostSpans)
+  const ordered = fitSpans(spans, maxSpans)
     .flatMap((span) => fit(text, span))
     .sort((a, b) => rankOf(a) - rankOf(b) || a.start - b.start);
   const placed: Span[] = [];

@@ -4,7 +4,7 @@
  */
 
 /** How often a download may be redirected within its host. */
-export const mostRedirects = 5;
+export const maxRedirects = 5;
 
 /** The error of a call that was redirected. The call itself has had no effect. */
 export class RedirectRefused extends Error {

@@ -1,5 +1,5 @@
 import type { ChannelAdapter, Intake } from '#contracts/channel.ts';
-import { workingInTurn } from './in-turn.ts';
+import { createMutex } from './in-turn.ts';
 
 /** The two halves of an adapter's receiving; they are never in progress at the same time. */
 export type ReceivingSteps = {
@@ -15,7 +15,7 @@ export type ReceivingSteps = {
  */
 export function startAndStop({ begin, end }: ReceivingSteps): Pick<ChannelAdapter, 'start' | 'stop'> {
   let tenure = new AbortController();
-  const inTurn = workingInTurn();
+  const inTurn = createMutex();
   return {
     start: (intake) => {
       tenure.abort();

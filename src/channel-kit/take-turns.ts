@@ -7,7 +7,7 @@ const turnMs = 10;
  * Returns a function to call between pieces of work. It yields the event loop to others once the work since the last
  * yield has taken 10 ms. `now`: a monotonic clock, ms.
  */
-export function takingTurns(now: () => number = () => performance.now()): () => Promise<void> {
+export function createYielder(now: () => number = () => performance.now()): () => Promise<void> {
   let since = now();
   return async () => {
     if (now() - since < turnMs) return;

@@ -65,7 +65,7 @@ export class UnparsedReader {
 
 const longestToken = 128;
 /** No honest object has this many plain fields. */
-const mostFields = 256;
+const maxFields = 256;
 const lastPlain = 0x7e;
 
 /** Reads the plain fields of the objects at one depth, without parsing anything else. */
@@ -120,7 +120,7 @@ class FieldScan {
   }
 
   #keep(code: number): void {
-    if (this.#at !== this.#depth || this.#token === undefined || this.#fields.size >= mostFields) return;
+    if (this.#at !== this.#depth || this.#token === undefined || this.#fields.size >= maxFields) return;
     const isPlain = code <= lastPlain && this.#token.length < longestToken;
     this.#token = isPlain ? this.#token + String.fromCharCode(code) : undefined;
   }

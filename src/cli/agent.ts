@@ -70,7 +70,7 @@ function createAsk(
   gateway: RunningGateway,
   { key, config, token }: { readonly key: string; readonly config: Config; readonly token: string },
 ) {
-  const goOn = `Run the same command with --key ${key} to continue; the message won't be sent twice.`;
+  const continueRun = `Run the same command with --key ${key} to continue; the message won't be sent twice.`;
   return async <Input extends z.ZodType, Answer extends z.ZodType>(
     operation: Operation<never, Input, Answer>,
     input: z.input<Input>,
@@ -83,10 +83,10 @@ function createAsk(
       case 'silent':
         throw new ParleyError(
           'store_unavailable',
-          `The gateway at ${gateway.url} stopped responding. ${goOn}`,
+          `The gateway at ${gateway.url} stopped responding. ${continueRun}`,
         );
       case 'refused':
-        throw new ParleyError('invalid_input', `${asked.text ?? asked.code} ${goOn}`);
+        throw new ParleyError('invalid_input', `${asked.text ?? asked.code} ${continueRun}`);
       default:
         return fail(asked, config);
     }

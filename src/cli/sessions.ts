@@ -56,14 +56,14 @@ function describe(session: SessionDetails): readonly string[] {
 }
 
 function lineOf(session: SessionReport): string {
-  const { id, title, key, agentId, messageCount, tokens, cost, isSummarised, endedAt } = session;
+  const { id, title, key, agentId, messageCount, tokens, cost, isSummarized, endedAt } = session;
   const facts = [
     ...(session.lastSender === undefined ? [] : [describeSender(session.lastSender)]),
     `agent ${agentId}`,
     `messages: ${messageCount}`,
     `tokens: ${tokens.prompt + tokens.completion}`,
     `cost ${dollars(cost)}`,
-    ...(isSummarised ? ['summarised'] : []),
+    ...(isSummarized ? ['summarised'] : []),
     ...(endedAt === undefined ? [] : ['ended']),
   ];
   return `${id}  ${localTime(session.updatedAt)}  ${title === undefined ? key : `“${title}”`}  ${facts.join(', ')}`;

@@ -131,7 +131,7 @@ function parseUrl(value: string): URL | undefined {
 }
 
 /**
- * Says whether a URL's host is this machine. Accepts only unambiguous spellings, because URL doesn't normalise the hosts
+ * Says whether a URL's host is this machine. Accepts only unambiguous spellings, because URL doesn't normalize the hosts
  * of `redis://` addresses.
  */
 export function isLoopback(host: string): boolean {

@@ -20,7 +20,7 @@ export type Variables = {
 };
 
 /** Largest `.env` that is read, bytes. */
-const mostBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 
 /**
  * Merges the environment with `.env` in the installation's home and `.env` in the folder that PARLEY_DATA_DIR names, in
@@ -79,9 +79,9 @@ function readLimited(path: string): string | { readonly problem: string } | unde
   let file: number | undefined;
   try {
     file = openSync(path, 'r');
-    const buffer = Buffer.alloc(mostBytes + 1);
+    const buffer = Buffer.alloc(maxBytes + 1);
     const length = readSync(file, buffer, 0, buffer.length, 0);
-    if (length > mostBytes) return { problem: `is larger than ${mostBytes / 1024} KB; shorten it` };
+    if (length > maxBytes) return { problem: `is larger than ${maxBytes / 1024} KB; shorten it` };
     const text = buffer.toString('utf8', 0, length);
     // Windows' "Unicode" encoding uses two bytes per character, so no name would be recognised.
     if (text.includes('\0')) return { problem: "isn't UTF-8 text; save it as UTF-8" };

@@ -1,5 +1,5 @@
 /** Share of a name's letters that must fit. */
-const leastLikeness = 0.4;
+const minLikeness = 0.4;
 
 /**
  * Returns the known name that `given` was probably meant to be: the nearest, of equally near ones the first; undefined
@@ -15,7 +15,7 @@ export function suggestName(given: string, known: readonly string[]): string | u
     .map(({ name, letters }) => ({ name, letters, distance: editDistance(typed, letters) }))
     .filter(({ letters, distance }) => {
       const length = Math.max(letters.length, typed.length);
-      return distance <= most && length - distance > length * leastLikeness;
+      return distance <= most && length - distance > length * minLikeness;
     })
     .toSorted((a, b) => a.distance - b.distance);
   return near[0]?.name ?? nameThatBegins(typed, known);

@@ -7,6 +7,6 @@ export type Authority = 'owner' | 'member' | 'guest';
 const trust: Record<Authority, number> = { owner: 2, member: 1, guest: 0 };
 
 /** Returns the lesser authority: a turn may do no more than the least trusted person whose text triggers it. */
-export function leastTrusted(a: Authority, b: Authority): Authority {
+export function lowestAuthority(a: Authority, b: Authority): Authority {
   return trust[a] <= trust[b] ? a : b;
 }

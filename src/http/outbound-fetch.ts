@@ -1,5 +1,5 @@
 import { Agent, buildConnector, type Dispatcher, request } from 'undici';
-import { isRedirect, mostRedirects, RedirectRefused, redirectWithin } from '#channel-kit/redirects.ts';
+import { isRedirect, maxRedirects, RedirectRefused, redirectWithin } from '#channel-kit/redirects.ts';
 
 /** A connection not established after this long, ms, is given up: nothing was sent over it. */
 const connectTimeoutMs = 10_000;
@@ -39,7 +39,7 @@ export const outboundFetch: typeof globalThis.fetch = async (input, init = {}) =
     const { location } = answer.headers;
     if (!isRedirect(answer.statusCode) || location === undefined) return responseOf(answer, url);
     await answer.body.dump();
-    const isDownload = method === 'GET' && followed < mostRedirects;
+    const isDownload = method === 'GET' && followed < maxRedirects;
     const next = isDownload ? redirectWithin(url, String(location)) : undefined;
     if (next === undefined) throw new RedirectRefused(url, String(location));
     url = next;

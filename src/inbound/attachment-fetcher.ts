@@ -47,14 +47,14 @@ export interface Fetcher {
 }
 
 /** Most files fetched per message; any further ones stay with the network. */
-const mostFiles = 10;
+const maxFiles = 10;
 const maxAttempts = 3;
 /** Longest wait while the network is unreachable or asks to wait, ms: shorter than the message waits. */
 const patienceMs = 15_000;
 /**
  * How many messages' files are fetched at once: a backlog may contain thousands of photos, and networks refuse a flood.
  */
-const mostAtOnce = 8;
+const maxAtOnce = 8;
 
 /** Creates step 2: it fetches the files of messages, durably and with retries. A message waits 20 s for them. */
 export function createFetcher(deps: FetcherDeps): Fetcher {
@@ -65,7 +65,7 @@ export function createFetcher(deps: FetcherDeps): Fetcher {
   const begin = () => {
     for (const inboxId of waiting) {
       // Without space they keep waiting; the sweep calls again.
-      if (working.size >= mostAtOnce || stopping.signal.aborted || !deps.hasSpace()) return;
+      if (working.size >= maxAtOnce || stopping.signal.aborted || !deps.hasSpace()) return;
       waiting.delete(inboxId);
       const work = fetchAll({ ...deps, allowance }, inboxId, stopping.signal)
         .catch((error: unknown) => deps.log.warn({ inboxId, error }, 'media.interrupted'))
@@ -99,9 +99,9 @@ async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): 
   for (const [index, ref] of pending.attachments.entries()) {
     const { sender } = pending;
     const file =
-      index < mostFiles
+      index < maxFiles
         ? await fetchWithin(deps, { inboxId, sender, media, ref, signal })
-        : missing(ref, fillText(deps.texts.fileTooMany, { count: mostFiles }));
+        : missing(ref, fillText(deps.texts.fileTooMany, { count: maxFiles }));
     stored.push(ref.of === undefined ? file : { ...file, of: ref.of });
   }
   if (signal.aborted) return;

@@ -14,7 +14,7 @@ import type { ResetSettings } from '../sessions/reset-policy.ts';
 import { agentFor, type DmScope, type RoutingInput, sessionKeyOf } from '../sessions/session-key-of.ts';
 import { noLinks } from '../store/links/read-links.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
-import { type AccessPolicy, accessPolicyFrom } from './authorise.ts';
+import { type AccessPolicy, accessPolicyFrom } from './authorize.ts';
 import type { MentionPattern } from './mention-gate.ts';
 import type { PairingSettings } from './pairing.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
@@ -91,9 +91,9 @@ export function queueLevelsFor(
 /**
  * Returns the effective queue settings: each one is set by the conversation, else the channel, else the kind of chat.
  */
-export function queueSettingsFor(gate: Pick<InboundPolicy, 'queue'>, place: QueuePlace): QueueSettings {
-  const [conversation, channel] = queueLevelsFor(gate, place);
-  return { ...gate.queue[place.kind], ...channel?.names, ...conversation?.names };
+export function queueSettingsFor(policy: Pick<InboundPolicy, 'queue'>, place: QueuePlace): QueueSettings {
+  const [conversation, channel] = queueLevelsFor(policy, place);
+  return { ...policy.queue[place.kind], ...channel?.names, ...conversation?.names };
 }
 
 /** Own properties only: names are untrusted and may be `constructor`. */
@@ -129,9 +129,9 @@ type LocalPlace = {
  * an identity, so links made in chat can't change the lane.
  */
 export function localLaneKey(
-  gate: Pick<InboundPolicy, 'bindings' | 'defaultAgent' | 'dmScope' | 'identityLinks'>,
+  policy: Pick<InboundPolicy, 'bindings' | 'defaultAgent' | 'dmScope' | 'identityLinks'>,
   { route, peer, accountName }: LocalPlace,
 ): string {
   const event = { route, chat: { kind: 'dm' }, sender: { id: peerId(peer) }, accountName } as const;
-  return laneAddress(gate, event, joinIdentities(gate.identityLinks, noLinks)).laneKey;
+  return laneAddress(policy, event, joinIdentities(policy.identityLinks, noLinks)).laneKey;
 }

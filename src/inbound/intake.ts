@@ -1,5 +1,5 @@
 import { clampRemote, remoteTime } from '#channel-kit/remote-number.ts';
-import { takingTurns } from '#channel-kit/take-turns.ts';
+import { createYielder } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -29,7 +29,7 @@ import { contentOf, emptyMessage } from './stored-content.ts';
 
 export type InboundDeps = {
   readonly store: Store;
-  readonly gate: InboundPolicy;
+  readonly policy: InboundPolicy;
   readonly commands: Omit<CommandDeps, 'store' | 'policy'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -160,7 +160,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   const events = await markOwnReplies(deps.store, told);
   const conversations = [...new Set(events.map((envelope) => conversationKeyOf(envelope.route)))];
   if (conversations.length === 0) return { proposals: [], links: undefined };
-  const people = peopleOf(deps.gate, events);
+  const people = peopleOf(deps.policy, events);
   const { links, linkedRoles, ...known } = await deps.store.read(readArrivalFacts, {
     account: receiving.account,
     conversations,
@@ -169,7 +169,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
   const byKey = new Map(known.conversations.map((fact) => [fact.key, fact]));
   const { sections = noSections } = deps;
   const proposals: Proposal[] = [];
-  const turn = takingTurns();
+  const turn = createYielder();
   for (const envelope of events) {
     await turn();
     const arrival: Arrival = {
@@ -182,14 +182,14 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
       accountName: receiving.accountName,
       now: deps.clock.now(),
     };
-    const decide = (arrived: Arrival) => sections.run('decide inbound', () => propose(deps.gate, arrived));
+    const decide = (arrived: Arrival) => sections.run('decide inbound', () => propose(deps.policy, arrived));
     const first = decide(arrival);
     const isRest = isOrder(first) && (await isRestOf(deps, arrival));
     const proposed = isRest ? decide({ ...arrival, isRest }) : first;
     proposals.push(
       proposed.kind === 'proposal'
         ? proposed.proposal
-        : await decideCommand({ ...deps.commands, store: deps.store, policy: deps.gate }, proposed.command),
+        : await decideCommand({ ...deps.commands, store: deps.store, policy: deps.policy }, proposed.command),
     );
   }
   const { peers, identities } = people;
@@ -203,11 +203,11 @@ function isOrder(proposed: ProposeResult): boolean {
   return decision.kind === 'ignore' && decision.reason === 'for-other-bot';
 }
 
-async function isRestOf({ store, gate }: InboundDeps, arrival: Arrival): Promise<boolean> {
+async function isRestOf({ store, policy }: InboundDeps, arrival: Arrival): Promise<boolean> {
   const { envelope } = arrival;
   if (!beginsLikeCommand(envelope)) return false;
-  const { joinMs } = gate;
-  return continuesText(store, { envelope, laneKey: laneOf(gate, arrival).key, joinMs });
+  const { joinMs } = policy;
+  return continuesText(store, { envelope, laneKey: laneOf(policy, arrival).key, joinMs });
 }
 
 /** Returns the people behind a batch's events. Links matter only for people who write directly. */

@@ -4,7 +4,7 @@ import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { actApart } from '../queue/act-apart.ts';
+import { bisectFailures } from '../queue/bisect-failures.ts';
 import type { Store } from '../store/base/command.ts';
 import { expireMedia, type MediaFile, readMediaUse } from '../store/intake/media.ts';
 import { forgetLeftFiles, readLeftFiles } from '../store/rows/left-files.ts';
@@ -125,10 +125,10 @@ async function removeUnneeded(
     return some.map(({ name }, index) => [name, found[index]] as const);
   };
   const skip = ({ name }: MediaFile, error: unknown) => log.warn({ name, error }, 'media.not-removed');
-  const uses = new Map((await actApart(whole, read, skip)).flat());
+  const uses = new Map((await bisectFailures(whole, read, skip)).flat());
   const idle = files.filter(({ name, isExpired }) => isExpired && uses.get(name) === 'idle');
   const expire = (some: readonly MediaFile[]) => store.write(expireMedia, { files: some });
-  const expired = await actApart(idle.map(mediaFile), expire, skip);
+  const expired = await bisectFailures(idle.map(mediaFile), expire, skip);
   const leftover = files.filter(
     ({ name, isPartial, isSettled }) => isSettled && (isPartial || uses.get(name) === 'unnamed'),
   );

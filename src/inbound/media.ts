@@ -60,7 +60,7 @@ export interface FreeSpace {
   stop(): Promise<void>;
 }
 
-const leastBytes = 200 * 1024 * 1024;
+const minBytes = 200 * 1024 * 1024;
 const intervalMs = 5_000;
 
 /** Watches the disk outside the hot path. Below 200 MB intake visibly stops, and cursors stay where they are. */
@@ -77,7 +77,7 @@ export function watchFreeSpace(deps: {
       try {
         const { bavail, bsize } = await statfs(folder);
         const was = isEnough;
-        isEnough = bavail * bsize >= leastBytes;
+        isEnough = bavail * bsize >= minBytes;
         if (was !== isEnough)
           log[isEnough ? 'info' : 'error'](
             { folder, freeBytes: bavail * bsize },
@@ -102,5 +102,5 @@ export function watchFreeSpace(deps: {
 /** Says whether the folder's disk stays usable with this many more bytes on it. True if that can't be determined. */
 export async function hasRoom(folder: string, bytes: number): Promise<boolean> {
   const stats = await statfs(folder).catch(() => undefined);
-  return stats === undefined || stats.bavail * stats.bsize >= leastBytes + bytes;
+  return stats === undefined || stats.bavail * stats.bsize >= minBytes + bytes;
 }

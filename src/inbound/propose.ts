@@ -10,7 +10,7 @@ import {
   type InboundMessage,
   isTyped,
 } from '#contracts/envelope.ts';
-import { type Authority, leastTrusted } from '#contracts/outcome.ts';
+import { type Authority, lowestAuthority } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Asker, CommandCall, Order } from '../commands/chat-command.ts';
 import { parseCommand, stopOrder } from '../commands/list.ts';
@@ -29,7 +29,7 @@ import type { ChatLinks } from '../store/links/read-links.ts';
 import type { ConversationFacts } from '../store/reads/arrival-facts.ts';
 import { fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
-import { type AccessDecision, authorise, authorityOf, isOwnerBy } from './authorise.ts';
+import { type AccessDecision, authorityOf, authorize, isOwnerBy } from './authorize.ts';
 import {
   type InboundPolicy,
   laneAddress,
@@ -82,32 +82,32 @@ export type CommandArrival = {
   readonly event: Omit<Proposal, 'decision'>;
 };
 
-export function propose(gate: InboundPolicy, arrival: Arrival): ProposeResult {
+export function propose(policy: InboundPolicy, arrival: Arrival): ProposeResult {
   const { envelope } = arrival;
   const event = eventOf(arrival);
   const asProposal = proposalOf(event);
-  if (envelope.event.kind === 'button') return asProposal(proposePress(gate, arrival, envelope.event.data));
-  const access = authoriseMoved(gate, arrival);
+  if (envelope.event.kind === 'button') return asProposal(proposePress(policy, arrival, envelope.event.data));
+  const access = authorizeMoved(policy, arrival);
   if (access.kind === 'ignored') return asProposal({ kind: 'ignore', reason: access.reason });
   if (access.kind === 'refused') {
-    const command = readCommandOfOwner(gate, arrival, access.reason);
-    return command ? { kind: 'command', command } : asProposal(refusal(gate, arrival, access.reason));
+    const command = readCommandOfOwner(policy, arrival, access.reason);
+    return command ? { kind: 'command', command } : asProposal(refusal(policy, arrival, access.reason));
   }
   const { authority } = access;
 
   switch (envelope.event.kind) {
     case 'message':
-      return proposeMessage(gate, { arrival, event, authority, message: envelope.event });
+      return proposeMessage(policy, { arrival, event, authority, message: envelope.event });
     case 'edit':
-      return asProposal(decideEdit({ gate, envelope, authority, event: envelope.event }));
+      return asProposal(decideEdit({ policy, envelope, authority, event: envelope.event }));
     case 'delete':
       return asProposal(decideDelete({ envelope, event: envelope.event }));
     case 'reaction':
-      return asProposal(reactionOf({ gate, envelope, event: envelope.event }));
+      return asProposal(reactionOf({ policy, envelope, event: envelope.event }));
     case 'act':
-      return asProposal(actOf({ gate, envelope, event: envelope.event }));
+      return asProposal(actOf({ policy, envelope, event: envelope.event }));
     case 'stop': {
-      const command = readCommand(gate, { arrival, event, authority });
+      const command = readCommand(policy, { arrival, event, authority });
       return typeof command === 'object'
         ? { kind: 'command', command }
         : asProposal({ kind: 'ignore', reason: 'empty' });
@@ -131,39 +131,40 @@ function proposalOf(event: Omit<Proposal, 'decision'>) {
 }
 
 /** Authorises an event. A group whose id has changed may be listed under its first or its current id. */
-function authoriseMoved(
-  { access: policy }: InboundPolicy,
+function authorizeMoved(
+  { access: accessPolicy }: InboundPolicy,
   { envelope, facts, standing }: Arrival,
 ): AccessDecision {
   const place = { ...canonical(envelope, facts), standing, isAdmitted: facts?.isAdmitted };
-  const access = authorise(place, policy);
+  const access = authorize(place, accessPolicy);
   const isUnnamed = access.kind === 'refused' && access.reason === 'group-not-allowed';
-  return isUnnamed ? authorise({ ...place, route: envelope.route }, policy) : access;
+  return isUnnamed ? authorize({ ...place, route: envelope.route }, accessPolicy) : access;
 }
 
 /**
  * A button press counts by the person's rights, wherever the button is, even in a group that isn't answered. A press by
  * anybody without them changes nothing, and they learn the state of the question.
  */
-function proposePress(gate: InboundPolicy, { envelope, standing }: Arrival, data: string): Decision {
+function proposePress(policy: InboundPolicy, { envelope, standing }: Arrival, data: string): Decision {
   const { route, sender } = envelope;
   if (sender.isSelf) return { kind: 'ignore', reason: 'own-message' };
   if (sender.isBot) return { kind: 'ignore', reason: 'bot-message' };
   const ref = platformRef(route.channel, sender.id);
   const label = personLabel({ ref, name: cleanLabel(sender.name) });
-  const isOwner = isOwnerBy({ route, sender, standing }, gate.access);
+  const isOwner = isOwnerBy({ route, sender, standing }, policy.access);
   return { kind: 'press', data, by: { ref, label, isOwner, role: 'user' } };
 }
 
 /** Reads an owner's command in a group that isn't answered: they may still decide whether it should be. */
 function readCommandOfOwner(
-  gate: InboundPolicy,
+  policy: InboundPolicy,
   arrival: Arrival,
   reason: RefusalReason,
 ): CommandArrival | undefined {
   const { envelope, standing } = arrival;
-  if (reason !== 'group-not-allowed' || !isOwnerBy({ ...envelope, standing }, gate.access)) return undefined;
-  const command = readCommand(gate, { arrival, event: eventOf(arrival), authority: 'owner' });
+  if (reason !== 'group-not-allowed' || !isOwnerBy({ ...envelope, standing }, policy.access))
+    return undefined;
+  const command = readCommand(policy, { arrival, event: eventOf(arrival), authority: 'owner' });
   return typeof command === 'object' && command.order.command.isForAnyPlace ? command : undefined;
 }
 
@@ -175,7 +176,7 @@ type MessageEvent = {
 };
 
 function proposeMessage(
-  gate: InboundPolicy,
+  policy: InboundPolicy,
   { arrival, event, authority, message }: MessageEvent,
 ): ProposeResult {
   const { envelope, now } = arrival;
@@ -183,31 +184,31 @@ function proposeMessage(
   const asProposal = proposalOf(event);
   const [sender, at] = countedAs(envelope, now);
   // Messages between people in a group are counted separately, without a notice.
-  const isHeard = isAddressed(gate, arrival, message);
+  const isHeard = isAddressed(policy, arrival, message);
   const counted = isHeard ? sender : `${sender}, unaddressed`;
-  const rate = gate.rateLimit.takeOnce(`${route.account}:${envelope.eventKey}`, counted, at);
+  const rate = policy.rateLimit.takeOnce(`${route.account}:${envelope.eventKey}`, counted, at);
   if (rate.kind === 'exceeded') {
     const seconds = Math.ceil(rate.retryAfterMs / 1000);
-    const text = fillText(gate.texts.rateLimited, { seconds });
+    const text = fillText(policy.texts.rateLimited, { seconds });
     return asProposal({
       kind: 'refuse',
       reason: 'rate-limited',
       ...(isHeard && rate.isFirst && { notice: { route, text } }),
     });
   }
-  const command = readCommand(gate, { arrival, event, authority });
+  const command = readCommand(policy, { arrival, event, authority });
   if (command === 'for-other-bot') return asProposal({ kind: 'ignore', reason: 'for-other-bot' });
   if (command) return { kind: 'command', command };
   const fields = unreadFields(message);
   if (fields.length === 0 && !hasContent(message)) return asProposal({ kind: 'ignore', reason: 'empty' });
-  const item = newItem(gate, { arrival, event, authority, message });
+  const item = newItem(policy, { arrival, event, authority, message });
   if (fields.length === 0) return asProposal({ kind: 'accept', item });
-  const notice = unreadNotice(gate, envelope, { fields, messageId: message.messageId });
+  const notice = unreadNotice(policy, envelope, { fields, messageId: message.messageId });
   return asProposal({ kind: 'accept', item, notice });
 }
 
-function isAddressed(gate: InboundPolicy, arrival: Arrival, message: InboundMessage): boolean {
-  if (arrival.envelope.chat.kind === 'dm' || isCalled(gate, arrival, message)) return true;
+function isAddressed(policy: InboundPolicy, arrival: Arrival, message: InboundMessage): boolean {
+  if (arrival.envelope.chat.kind === 'dm' || isCalled(policy, arrival, message)) return true;
   return readOrder(message, { name: arrival.botName }) !== undefined;
 }
 
@@ -229,7 +230,7 @@ function countedAs(
 
 /** Returns the command that the sender has typed; undefined for anything else. */
 function readCommand(
-  gate: InboundPolicy,
+  policy: InboundPolicy,
   { arrival, event, authority }: Omit<MessageEvent, 'message'>,
 ): CommandArrival | 'for-other-bot' | undefined {
   const { envelope, facts, botName, accountName, now, isRest } = arrival;
@@ -241,10 +242,10 @@ function readCommand(
   const right = typed.right(asker);
   const order = right === 'denied' ? typed.command.deny() : typed;
   const place = canonical(envelope, facts);
-  const lane = laneOf(gate, arrival);
-  const identities = identitiesOf(gate, arrival);
+  const lane = laneOf(policy, arrival);
+  const identities = identitiesOf(policy, arrival);
   const { conversationKey } = event;
-  const queueLevels = queueLevelsFor(gate, queuePlaceOf(arrival));
+  const queueLevels = queueLevelsFor(policy, queuePlaceOf(arrival));
   const known = { envelope, place, conversationKey, lane, authority, right, identities, queueLevels };
   return { order, call: { ...known, botName, accountName, now }, event };
 }
@@ -257,32 +258,32 @@ function isForUs({ inGroups }: Order, event: InboundEnvelope['event']): boolean 
   return inGroups === 'called' && event.kind === 'message' && (event.mentionsBot || event.repliesToBot);
 }
 
-function newItem(gate: InboundPolicy, { arrival, authority, message }: MessageEvent): NewItem {
+function newItem(policy: InboundPolicy, { arrival, authority, message }: MessageEvent): NewItem {
   const { envelope } = arrival;
-  const bundle = bundleOf(envelope, message, gate.joinMs);
+  const bundle = bundleOf(envelope, message, policy.joinMs);
   return {
     id: newRowId(),
     kind: 'message',
-    lane: laneOf(gate, arrival),
+    lane: laneOf(policy, arrival),
     route: envelope.route,
-    authority: turnAuthority(gate, arrival, authority),
-    content: { ...contentOf(envelope, message), prompt: promptOf(gate, { envelope, authority, message }) },
+    authority: turnAuthority(policy, arrival, authority),
+    content: { ...contentOf(envelope, message), prompt: promptOf(policy, { envelope, authority, message }) },
     ...(bundle && { bundle }),
-    ...(!message.startsNoRun && { joinMs: gate.joinMs }),
-    passesGate: !message.startsNoRun && (envelope.chat.kind === 'dm' || isCalled(gate, arrival, message)),
-    contextLimit: Math.max(message.startsNoRun ? 1 : 0, gate.groups.contextLimit),
+    ...(!message.startsNoRun && { joinMs: policy.joinMs }),
+    passesGate: !message.startsNoRun && (envelope.chat.kind === 'dm' || isCalled(policy, arrival, message)),
+    contextLimit: Math.max(message.startsNoRun ? 1 : 0, policy.groups.contextLimit),
   };
 }
 
-function isCalled(gate: InboundPolicy, { envelope, facts }: Arrival, message: InboundMessage): boolean {
+function isCalled(policy: InboundPolicy, { envelope, facts }: Arrival, message: InboundMessage): boolean {
   const refs = [canonical(envelope, facts), envelope].map(({ route }) =>
     platformRef(route.channel, route.conversation),
   );
-  const ref = refs.find((one) => Object.hasOwn(gate.groupSettings, one));
-  const ofGroup = ref === undefined ? undefined : gate.groupSettings[ref]?.requireMention;
+  const ref = refs.find((one) => Object.hasOwn(policy.groupSettings, one));
+  const ofGroup = ref === undefined ? undefined : policy.groupSettings[ref]?.requireMention;
   return passesMentionGate(message, {
-    requireMention: ofGroup ?? gate.groups.requireMention,
-    patterns: gate.mentionPatterns,
+    requireMention: ofGroup ?? policy.groups.requireMention,
+    patterns: policy.mentionPatterns,
     activation: facts?.activation,
   });
 }
@@ -297,38 +298,38 @@ function bundleOf(envelope: InboundEnvelope, message: InboundMessage, windowMs: 
  * the least trusted one. (A command has the rights of the account it came from, and links in the configuration were
  * made by the owner.)
  */
-function turnAuthority(gate: InboundPolicy, arrival: Arrival, own: Authority): Authority {
+function turnAuthority(policy: InboundPolicy, arrival: Arrival, own: Authority): Authority {
   const { chat, route, sender } = arrival.envelope;
-  const identities = identitiesOf(gate, arrival);
+  const identities = identitiesOf(policy, arrival);
   const identity = chat.kind === 'dm' ? identities.get(platformRef(route.channel, sender.id)) : undefined;
   if (identity === undefined) return own;
   const linked = identities.accountsOf(identity).filter(({ source }) => source === 'chat');
   return linked.reduce(
-    (least, { ref }) => leastTrusted(least, authorityOf(ref, gate.access, arrival.linkedRoles.get(ref))),
+    (least, { ref }) => lowestAuthority(least, authorityOf(ref, policy.access, arrival.linkedRoles.get(ref))),
     own,
   );
 }
 
-function identitiesOf(gate: InboundPolicy, { links }: Pick<Arrival, 'links'>): Identities {
-  return joinIdentities(gate.identityLinks, links);
+function identitiesOf(policy: InboundPolicy, { links }: Pick<Arrival, 'links'>): Identities {
+  return joinIdentities(policy.identityLinks, links);
 }
 
 /** Returns the lane that the message enters. */
-export function laneOf(gate: InboundPolicy, arrival: Arrival): LaneSpec {
+export function laneOf(policy: InboundPolicy, arrival: Arrival): LaneSpec {
   const { envelope, facts, now } = arrival;
   const place = canonical(envelope, facts);
   const { route, chat } = place;
   const event = { ...place, accountName: arrival.accountName };
-  const { agent, laneKey } = laneAddress(gate, event, identitiesOf(gate, arrival));
+  const { agent, laneKey } = laneAddress(policy, event, identitiesOf(policy, arrival));
   const type = route.thread === undefined ? chat.kind : 'thread';
-  const policy = resetPolicyFor(gate.reset, { type, channel: route.channel });
-  const before = resetBefore({ policy, now, timeZone: gate.timeZone });
+  const reset = resetPolicyFor(policy.reset, { type, channel: route.channel });
+  const before = resetBefore({ policy: reset, now, timeZone: policy.timeZone });
   return {
     key: laneKey,
     class: 'main',
     agentId: agent,
     chatKind: chat.kind,
-    settings: queueSettingsFor(gate, queuePlaceOf(arrival)),
+    settings: queueSettingsFor(policy, queuePlaceOf(arrival)),
     newSessionId: newRowId(),
     ...(before !== undefined && { resetBefore: before }),
   };
@@ -346,37 +347,38 @@ function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefin
   return { ...envelope, route: { ...envelope.route, conversation } };
 }
 
-function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): Decision {
+function refusal(policy: InboundPolicy, arrival: Arrival, reason: RefusalReason): Decision {
   const { envelope, standing, now } = arrival;
   const { route, sender, event } = envelope;
   // Only an owner who speaks to the bot or adds it is asked; for anybody else such a group stays silent.
   if (
     reason === 'group-not-allowed' &&
-    isOwnerBy({ route, sender, standing }, gate.access) &&
+    isOwnerBy({ route, sender, standing }, policy.access) &&
     isCalledBy(event)
   ) {
     const kept =
-      event.kind === 'message' ? keptMessage(gate, { arrival, message: event }, 'owner') : undefined;
+      event.kind === 'message' ? keptMessage(policy, { arrival, message: event }, 'owner') : undefined;
     const mention = kept && { ...kept, senderId: sender.id };
     return { kind: 'ask-group', request: { id: newApprovalId(), route, kept: mention } };
   }
   const mayBeKept = reason === 'dm-not-paired' || reason === 'group-not-allowed';
   if (mayBeKept && event.kind === 'delete') return { kind: 'refuse', reason, kept: 'deleted' };
   if (mayBeKept && event.kind === 'edit') {
-    const edit = decideEdit({ gate, envelope, authority: 'member', event });
+    const edit = decideEdit({ policy, envelope, authority: 'member', event });
     return { kind: 'refuse', reason, ...(edit.kind === 'edit' && { kept: keptEdit(edit) }) };
   }
   // A sender without an id can't be notified, and nothing could be done for them.
   if (event.kind !== 'message' || sender.id === '' || envelope.chat.kind !== 'dm')
     return { kind: 'refuse', reason };
   const typed = readOrder(event, { name: arrival.botName });
-  const isStart = typed?.command.name === start.name && isWithinRate(gate, envelope, now);
+  const isStart = typed?.command.name === start.name && isWithinRate(policy, envelope, now);
   if (reason === 'dm-not-paired') {
-    const message = keptMessage(gate, { arrival, message: event }, 'member');
-    return pairingRequest(gate, envelope, { message, isStart });
+    const message = keptMessage(policy, { arrival, message: event }, 'member');
+    return pairingRequest(policy, envelope, { message, isStart });
   }
   const id = platformRef(route.channel, sender.id);
-  const text = reason === 'dm-disabled' ? gate.texts.dmDisabled : fillText(gate.texts.dmNotAllowed, { id });
+  const text =
+    reason === 'dm-disabled' ? policy.texts.dmDisabled : fillText(policy.texts.dmNotAllowed, { id });
   const isReported = isStart || reason === 'dm-not-allowed';
   const once = isStart ? {} : { onceKey: `${id}:not-allowed` };
   return { kind: 'refuse', reason, ...(isReported && { notice: { route, text, ...once } }) };
@@ -387,19 +389,19 @@ function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): 
  * for a command, and where there is nothing to answer.
  */
 function keptMessage(
-  gate: InboundPolicy,
+  policy: InboundPolicy,
   { arrival, message }: Pick<MessageEvent, 'arrival' | 'message'>,
   authority: Authority,
 ): KeptMessage | undefined {
   if (!hasContent(message) || readOrder(message, { name: arrival.botName }) !== undefined) return undefined;
   const event = eventOf(arrival);
-  const { id, lane, route, content } = newItem(gate, { arrival, event, authority, message });
+  const { id, lane, route, content } = newItem(policy, { arrival, event, authority, message });
   return { id, lane, route, content, eventKey: event.eventKey, messageId: message.messageId };
 }
 
-function isWithinRate(gate: InboundPolicy, envelope: InboundEnvelope, now: number): boolean {
+function isWithinRate(policy: InboundPolicy, envelope: InboundEnvelope, now: number): boolean {
   const key = `${envelope.route.account}:${envelope.eventKey}`;
-  return gate.rateLimit.takeOnce(key, ...countedAs(envelope, now)).kind !== 'exceeded';
+  return policy.rateLimit.takeOnce(key, ...countedAs(envelope, now)).kind !== 'exceeded';
 }
 
 type ArrivingEvent = { readonly envelope: InboundEnvelope; readonly standing: SenderRole };

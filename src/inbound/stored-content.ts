@@ -112,24 +112,24 @@ function describeData({ provenance, forwardedFrom = '' }: Origin): string {
 }
 
 type ChangeEvent<Kind> = {
-  readonly gate: Pick<InboundPolicy, 'timeZone' | 'texts' | 'groups'>;
+  readonly policy: Pick<InboundPolicy, 'timeZone' | 'texts' | 'groups'>;
   readonly envelope: InboundEnvelope;
   readonly authority: Authority;
   readonly event: Extract<InboundEnvelope['event'], { kind: Kind }>;
 };
 
 export function decideEdit({
-  gate,
+  policy,
   envelope,
   authority,
   event,
 }: ChangeEvent<'edit'>): EditDecision | UnreadEditDecision {
-  if (!hasContent(event)) return decideUnreadEdit({ gate, envelope, event });
+  if (!hasContent(event)) return decideUnreadEdit({ policy, envelope, event });
   const { attachments, provenance } = event;
   const name = nameOf(envelope);
   const promptFor = (origin: Origin) => {
     const { kind: _, ...words } = event;
-    return promptOf(gate, {
+    return promptOf(policy, {
       envelope,
       authority,
       message: { ...emptyMessage, ...words, attachments: attachments ?? [], ...origin },
@@ -152,7 +152,7 @@ export function decideEdit({
 
 /** An edit without any content that Parley can read changes no words: the earlier ones stay, with a remark. */
 function decideUnreadEdit({
-  gate,
+  policy,
   envelope,
   event,
 }: Omit<ChangeEvent<'edit'>, 'authority'>): UnreadEditDecision {
@@ -164,7 +164,7 @@ function decideUnreadEdit({
     remark,
     note: `${nameOf(envelope)} edited an earlier message in a way that Parley can't read${about}.`,
     ...(fields.length > 0 && {
-      notice: unreadNotice(gate, envelope, { fields, messageId: event.messageId, isEdit: true }),
+      notice: unreadNotice(policy, envelope, { fields, messageId: event.messageId, isEdit: true }),
     }),
     newId: newRowId(),
   };
@@ -194,7 +194,7 @@ export function unreadNotice(
 export function decideDelete({
   envelope,
   event,
-}: Omit<ChangeEvent<'delete'>, 'authority' | 'gate'>): Decision {
+}: Omit<ChangeEvent<'delete'>, 'authority' | 'policy'>): Decision {
   return {
     kind: 'delete',
     ...(event.isVouched && { isVouched: true }),
@@ -204,7 +204,7 @@ export function decideDelete({
 }
 
 /** Reactions are remembered even if no unaddressed messages are. */
-const leastReactions = 10;
+const minReactions = 10;
 
 export function reactionOf(given: Omit<ChangeEvent<'reaction'>, 'authority'>): Decision {
   const { emoji, isRemoved, messageId } = given.event;
@@ -221,13 +221,13 @@ type PersonAct = { readonly messageId: string; readonly text: string; readonly a
 
 /** Says what a person did to a message, for the agent's next turn. */
 function remembered(
-  { gate, envelope }: Pick<ChangeEvent<'act'>, 'gate' | 'envelope'>,
+  { policy, envelope }: Pick<ChangeEvent<'act'>, 'policy' | 'envelope'>,
   { messageId, text, act }: PersonAct,
 ): Decision {
   const prompt = `${nameOf(envelope)} ${act} {message}.`;
   const note = { kind: 'reaction', of: messageId } as const;
   const content = { ...contentOf(envelope, { ...emptyMessage, text }), prompt, note };
-  return { kind: 'reaction', content, limit: Math.max(leastReactions, gate.groups.contextLimit) };
+  return { kind: 'reaction', content, limit: Math.max(minReactions, policy.groups.contextLimit) };
 }
 
 function nameOf({ sender }: InboundEnvelope): string {

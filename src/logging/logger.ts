@@ -68,7 +68,7 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
 }
 
 /** Most characters kept for a reader that has stopped, such as a terminal scrolled back; the rest is dropped. */
-const mostWaiting = 4 * 1024 * 1024;
+const maxWaiting = 4 * 1024 * 1024;
 /** How long closing waits for such a reader, ms. */
 const closeMs = 1_000;
 
@@ -78,7 +78,7 @@ async function openSink(options: LoggerOptions, onDropped: (lines: number) => vo
   let isGivenUp = false;
   const file = pino.destination({
     ...{ dest: raw, sync: false, mkdir: true, mode: 0o600 },
-    maxLength: mostWaiting,
+    maxLength: maxWaiting,
     retryEAGAIN: () => !isGivenUp,
   });
   await once(file, 'ready');

@@ -101,7 +101,7 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
     },
     run: (name, work) => {
       const startedAt = now();
-      const besideMs = withinMs;
+      const outerNestedMs = withinMs;
       withinMs = 0;
       try {
         return work();
@@ -109,7 +109,7 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
         const tookMs = now() - startedAt;
         const ms = tookMs - withinMs;
         if (ms > longest.ms) longest = { name, ms };
-        withinMs = besideMs + tookMs;
+        withinMs = outerNestedMs + tookMs;
       }
     },
     look: (lateMs) => {

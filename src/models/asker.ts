@@ -40,7 +40,7 @@ export type AskTerms<Info> = {
 };
 
 /** How often one question may be asked again for less. */
-const mostCuts = 4;
+const maxCuts = 4;
 /** Shorter answers aren't worth a call, tokens. */
 const shortestAnswer = 256;
 
@@ -180,7 +180,7 @@ class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
     const tokens = this.#affordableAnswer(judged, made);
     if (tokens === undefined || tokens < shortestAnswer || tokens >= made.maxTokens) return false;
     this.#cuts += 1;
-    if (this.#cuts > mostCuts) return false;
+    if (this.#cuts > maxCuts) return false;
     if (judged.is === 'answer-limit') this.#limits.learnAnswer(tokens);
     if (judged.is === 'credit') this.#limits.learnAffordable(tokens, this.#api.clock.now());
     this.#cap = tokens;

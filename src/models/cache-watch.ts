@@ -41,7 +41,7 @@ export type AnswerHead = {
 };
 
 /** Conversations whose last request is remembered; a forgotten one begins again. */
-const mostConversations = 1_000;
+const maxConversations = 1_000;
 const longestReason = 100;
 const prefixLength = 12;
 /** UTF-16 units. */
@@ -69,7 +69,7 @@ export class CacheWatch {
     const { sent, messagesBefore } = sentOf(wire, head, before?.messages.count ?? 0);
     this.#sent.delete(conversation);
     this.#sent.set(conversation, sent);
-    if (this.#sent.size > mostConversations) this.#sent.delete(this.#sent.keys().next().value ?? '');
+    if (this.#sent.size > maxConversations) this.#sent.delete(this.#sent.keys().next().value ?? '');
     const reason = reasonIn(head.diagnostics);
     if (before === undefined || reason === undefined) return undefined;
     const changed = [

@@ -60,11 +60,11 @@ export function dollars(input: number, output: number, cacheWrite: number, cache
 export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 /** No call has more tokens; a server that reports more has miscounted. */
-const mostTokens = 100_000_000;
+const maxTokens = 100_000_000;
 
 /** Says whether a server's token count is plausible. */
 export function isTokenCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= mostTokens;
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxTokens;
 }
 
 /** Returns a call's cost in whole micro-dollars, rounded up once, so that rounding never overruns a budget. */

@@ -42,9 +42,9 @@ const longestText = 1_000;
 const longestWords = 3_000;
 const longestCode = 100;
 const deepest = 8;
-const mostTexts = 12;
-const mostCodes = 24;
-const mostEntries = 6;
+const maxTexts = 12;
+const maxCodes = 24;
+const maxEntries = 6;
 
 export function readRefusal({ status, body, headers, isAnswer }: Source): Refusal {
   const found = new Findings();
@@ -177,7 +177,7 @@ class Findings {
       return;
     }
     if (Array.isArray(value)) {
-      for (const entry of value.slice(0, mostEntries)) this.add(entry, depth + 1);
+      for (const entry of value.slice(0, maxEntries)) this.add(entry, depth + 1);
       return;
     }
     if (typeof value !== 'object' || value === null) return;
@@ -214,14 +214,14 @@ class Findings {
     const code = String(value).toLowerCase();
     if (code === '' || code.length > longestCode) return;
     const list = this.#isQuoted ? this.quotedCodes : this.codes;
-    if (list.length < mostCodes && !list.includes(code)) list.push(code);
+    if (list.length < maxCodes && !list.includes(code)) list.push(code);
     const status = Number(code);
     if (Number.isInteger(status)) this.statuses.push(status);
   }
 
   #addText(given: string, depth: number): void {
     const text = given.trim();
-    if (text === '' || this.#texts.length >= mostTexts) return;
+    if (text === '' || this.#texts.length >= maxTexts) return;
     if (/^<(?:!doctype|html|head|body)\b/i.test(text)) {
       this.#addPage(text);
       return;

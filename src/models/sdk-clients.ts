@@ -159,14 +159,14 @@ const lingerMs = 2_000;
 export function openConnection(call: AbortSignal): Connection {
   const cut = new AbortController();
   const cutOff = () => cut.abort('the call is over');
-  const letGo = () => call.removeEventListener('abort', cutOff);
+  const closeQuietly = () => call.removeEventListener('abort', cutOff);
   call.addEventListener('abort', cutOff, { once: true });
   let isWhole = false;
   return {
     signal: cut.signal,
     readToEnd: async (events) => {
       isWhole = true;
-      letGo();
+      closeQuietly();
       const timer = setTimeout(cutOff, lingerMs).unref();
       try {
         while ((await events.next()).done !== true);
@@ -177,7 +177,7 @@ export function openConnection(call: AbortSignal): Connection {
       }
     },
     close: () => {
-      letGo();
+      closeQuietly();
       if (!isWhole) cutOff();
     },
   };

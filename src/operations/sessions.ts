@@ -13,7 +13,7 @@ const report = {
   createdAt: z.int(),
   updatedAt: z.int(),
   tokens: z.object({ prompt: z.int(), completion: z.int() }),
-  isSummarised: z.boolean(),
+  isSummarized: z.boolean(),
   endedAt: z.int().optional(),
   lastSender: z
     .object({ network: z.string(), ref: z.string(), name: z.string() })

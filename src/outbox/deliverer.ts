@@ -255,14 +255,14 @@ async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promis
   if (!channel) return undefined;
   let delivery = claimed ?? (await claim(deps, channel, draining));
   while (delivery.kind === 'part') {
-    const { part, epoch, laneKey, attempts, mayStandSince } = delivery;
+    const { part, epoch, laneKey, attempts, mayHaveArrivedSince } = delivery;
     probe.reach('outbox-claimed');
     journal.begin(part.key);
     const calledAt = clock.now();
     const settled = await callPlatform(deps, channel, delivery);
     const ageMs = delivery.ageMs + clock.now() - calledAt;
     const policy = { ...policyOf(deps, channel), conversationKey };
-    const settling = { ...policy, epoch, partKey: part.key, attempts, mayStandSince, result: settled };
+    const settling = { ...policy, epoch, partKey: part.key, attempts, mayHaveArrivedSince, result: settled };
     delivery = await lookAhead(draining, () =>
       unanswered.watch(policy, () => settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping)),
     );
@@ -279,14 +279,14 @@ type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
 async function callPlatform(
   { probe, log, settings, mediaDir }: DelivererDeps,
   channel: HostedChannel,
-  { part: claimed, attempts, step, mayStandSince }: ClaimedPart,
+  { part: claimed, attempts, step, mayHaveArrivedSince }: ClaimedPart,
 ): Promise<SendOutcome> {
   const shown = channel.definition.capabilities.canPress ? claimed : withCommands(claimed);
   const part = withFile(shown, mediaDir);
   if (step === 'look-up') {
     const { sendTimeoutMs } = settings;
-    const found = await lookUp(channel, { part, since: mayStandSince ?? 0, log, sendTimeoutMs });
-    return { kind: 'looked-up', found: briefly(found) };
+    const found = await lookUp(channel, { part, since: mayHaveArrivedSince ?? 0, log, sendTimeoutMs });
+    return { kind: 'looked-up', found: truncateReason(found) };
   }
   probe.reach('sending');
   const result = await send(channel, part, { log, ...settings });
@@ -367,7 +367,7 @@ export function applyBackoff(
   attempts: number,
   { retries, minBackoffMs, maxBackoffMs }: Backoff,
 ): SendOutcome {
-  const result = briefly(told);
+  const result = truncateReason(told);
   if (result.kind !== 'retry') return result;
   const askedMs = askedWaitMs(result.afterMs);
   if (askedMs) return { ...result, afterMs: retryAfterMs(askedMs), askedMs };
@@ -381,7 +381,7 @@ export function applyBackoff(
 /** A platform's reason is stored, and read by the agent and the owner, so it is bounded. */
 const longestReason = 500;
 
-function briefly<Said extends { readonly kind: string; readonly reason?: string }>(said: Said): Said {
+function truncateReason<Said extends { readonly kind: string; readonly reason?: string }>(said: Said): Said {
   return said.reason === undefined ? said : { ...said, reason: fitChars(said.reason, longestReason) };
 }
 

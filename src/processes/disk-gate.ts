@@ -11,7 +11,7 @@ import type { DiskCalls } from '#contracts/workspace-reader.ts';
 export type DiskBounds = {
   /** Most concurrent calls on all disks: fewer than the process has threads. */
   readonly most: number;
-  readonly mostOfOne: number;
+  readonly maxPerItem: number;
   /** How long a caller waits, ms. */
   readonly patienceMs: number;
 };
@@ -72,13 +72,13 @@ export class DiskGate implements DiskCalls {
   }
 
   #isSilent(disk: DiskState): boolean {
-    const { most, mostOfOne } = this.#bounds;
-    return disk.overdue >= mostOfOne || this.#all.overdue >= most;
+    const { most, maxPerItem } = this.#bounds;
+    return disk.overdue >= maxPerItem || this.#all.overdue >= most;
   }
 
   #hasRoom(disk: DiskState): boolean {
-    const { most, mostOfOne } = this.#bounds;
-    return disk.running < mostOfOne && this.#all.running < most;
+    const { most, maxPerItem } = this.#bounds;
+    return disk.running < maxPerItem && this.#all.running < most;
   }
 
   #take(disk: DiskState): void {
@@ -146,7 +146,7 @@ function noAnswer(): ParleyError {
 }
 
 /** Fewer than the four threads that Node.js has by default (bin/node-settings.mjs sets more). */
-const bounds: DiskBounds = { most: 3, mostOfOne: 2, patienceMs: 15_000 };
+const bounds: DiskBounds = { most: 3, maxPerItem: 2, patienceMs: 15_000 };
 
 /** The gate for calls on workspaces: one for the entire process, which shares its threads. */
 export const workspaceDisks = new DiskGate(bounds);

@@ -9,7 +9,7 @@ export interface EffectDispatcher {
   /** Reserves at most `most` of this process's slots for lanes of the class that the next commit may make due. */
   reserve(laneClass: string, most: number): Reservation | undefined;
   /** Connects the stages that handle effects; called once, when all of them exist. */
-  connect(movers: EffectHandlers): void;
+  connect(handlers: EffectHandlers): void;
 }
 
 export type EffectHandlers = {
@@ -26,25 +26,25 @@ export type EffectHandlers = {
 
 /** Creates the dispatcher. The stages depend on each other in a cycle, which is tied here after construction. */
 export function createEffectDispatcher(probe: Probe): EffectDispatcher {
-  let movers: EffectHandlers | undefined;
+  let handlers: EffectHandlers | undefined;
   return {
     connect: (all) => {
-      movers = all;
+      handlers = all;
     },
-    reserve: (laneClass, most) => movers?.reserve(laneClass, most),
+    reserve: (laneClass, most) => handlers?.reserve(laneClass, most),
     dispatch: (effects) => {
-      if (!movers) return;
+      if (!handlers) return;
       if (effects.endedChildren.length > 0) probe.reach('child-finished');
       if (effects.stoppedChildren.length > 0) probe.reach('tree-stopped');
-      for (const { runId, reason } of effects.cancels) movers.cancel(runId, reason);
-      for (const wake of effects.wakes) movers.wake(wake);
-      for (const conversationKey of effects.deliveries) movers.deliver(conversationKey);
-      for (const inboxId of effects.fetches) movers.fetch(inboxId);
-      for (const overflow of effects.overflows) movers.overflowed(overflow);
-      for (const run of effects.gaveUp) movers.gaveUp(run);
+      for (const { runId, reason } of effects.cancels) handlers.cancel(runId, reason);
+      for (const wake of effects.wakes) handlers.wake(wake);
+      for (const conversationKey of effects.deliveries) handlers.deliver(conversationKey);
+      for (const inboxId of effects.fetches) handlers.fetch(inboxId);
+      for (const overflow of effects.overflows) handlers.overflowed(overflow);
+      for (const run of effects.gaveUp) handlers.gaveUp(run);
       const woken = effects.wakes.map(({ laneKey }) => laneKey);
       const lanes = new Set([...woken, ...effects.arrivals, ...effects.changes]);
-      for (const laneKey of lanes) movers.changed(laneKey);
+      for (const laneKey of lanes) handlers.changed(laneKey);
     },
   };
 }

@@ -12,7 +12,7 @@ export interface LaneDriver {
   /** Works a lane that was woken. */
   drive(laneKey: string, signal: AbortSignal): Promise<void>;
   /** Continues with a run claimed by the commit that made the lane due. */
-  goOn(run: ClaimedRun, signal: AbortSignal): Promise<void>;
+  continueRun(run: ClaimedRun, signal: AbortSignal): Promise<void>;
   /** Returns the terms on which a commit may claim this many lanes for this process. */
   termsFor(count: number): Omit<ClaimTerms, 'class'>;
 }
@@ -47,11 +47,11 @@ export interface LaneWorkers {
    */
   drive(name: string, laneKey: string): boolean;
   /**
-   * Works a due lane as soon as a slot of its class is free here, without Redis. Calls `tellAll` if that exceeds this
+   * Works a due lane as soon as a slot of its class is free here, without Redis. Calls `wakeOthers` if that exceeds this
    * process's patience, and immediately for a lane that is due later. A lane already in line isn't added again: it will
    * find everything that waits when its turn comes.
    */
-  driveSoon(wake: Wake, tellAll: () => void): void;
+  driveSoon(wake: Wake, wakeOthers: () => void): void;
   /** Starts taking wakes of the class from Redis; called for the first lane of a class. Safe to repeat. */
   open(name: string): void;
   /** Takes no further lanes, asks the running ones to hand over, and resolves when they have. */
@@ -85,7 +85,7 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
     begin(slots, laneKey, driver.drive(laneKey, stopping.signal)),
   );
   return {
-    driveSoon: (wake, tellAll) => line.add(open(wake.class), wake, tellAll),
+    driveSoon: (wake, wakeOthers) => line.add(open(wake.class), wake, wakeOthers),
     reserve: (name, most) => {
       const slots = open(name);
       const taken = slots?.takeFree(most) ?? 0;
@@ -94,7 +94,7 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
         terms: { ...driver.termsFor(taken), class: name },
         begin: (runs) => {
           slots.release(taken - runs.length);
-          for (const run of runs) begin(slots, run.laneKey, driver.goOn(run, stopping.signal));
+          for (const run of runs) begin(slots, run.laneKey, driver.continueRun(run, stopping.signal));
         },
       };
     },
@@ -130,13 +130,13 @@ function createLine(
   const waiting = new Set<string>();
   return {
     has: (laneKey: string) => waiting.has(laneKey),
-    add: (slots: Slots | undefined, { laneKey, delayMs }: Wake, tellAll: () => void) => {
-      if (!slots || delayMs > 0 || patienceMs === 0) return tellAll();
+    add: (slots: Slots | undefined, { laneKey, delayMs }: Wake, wakeOthers: () => void) => {
+      if (!slots || delayMs > 0 || patienceMs === 0) return wakeOthers();
       if (waiting.has(laneKey)) return;
       waiting.add(laneKey);
       void slots.takeWithin(patienceMs).then((isTaken) => {
         waiting.delete(laneKey);
-        if (!isTaken) return tellAll();
+        if (!isTaken) return wakeOthers();
         if (stopping.aborted) return slots.release();
         begin(slots, laneKey);
       });

@@ -83,7 +83,7 @@ export type LiveEventsDeps = {
 export function createLiveEvents({ redis, keys, holder, log }: LiveEventsDeps): LiveEvents {
   /** Events of one event-loop turn, sent as one message without duplicates. */
   const waiting = new Set<string>();
-  let hangUp: (() => void) | undefined;
+  let unsubscribe: (() => void) | undefined;
 
   const flush = () => {
     const events = [...waiting].join(',');
@@ -99,14 +99,14 @@ export function createLiveEvents({ redis, keys, holder, log }: LiveEventsDeps): 
       waiting.add(JSON.stringify(event));
     },
     listen: (onEvent) => {
-      hangUp = redis.subscribe(keys.eventsTopic, (message) => {
+      unsubscribe = redis.subscribe(keys.eventsTopic, (message) => {
         const heard = readLetter(message);
         if (heard === undefined) return log.warn({}, 'live.malformed');
         if (heard.from === holder) return;
         for (const event of heard.events.flatMap(readEvent)) onEvent(event);
       });
     },
-    close: async () => hangUp?.(),
+    close: async () => unsubscribe?.(),
   };
 }
 

@@ -11,7 +11,7 @@ import {
   type UnnotifiedItem,
   type WaitingNotice,
 } from '../store/items/waiting-notices.ts';
-import { actApart } from './act-apart.ts';
+import { bisectFailures } from './bisect-failures.ts';
 
 export type WaitingNoticeKind = 'reaction' | 'line' | 'off';
 
@@ -59,7 +59,7 @@ export function createWaitingNotices(deps: WaitingNoticesDeps): WaitingNotices {
       content: isWorked || item.messageId === undefined ? noticeFor(deps, item) : unworked,
     }));
     const write = (some: readonly WaitingNotice[]) => store.write(storeWaitingNotices, { notices: some });
-    const done = await actApart(notices, write, async (notice, error) => {
+    const done = await bisectFailures(notices, write, async (notice, error) => {
       log.warn({ inboxId: notice.inboxId, error }, 'waiting-notice.dropped');
       // Recorded as notified; otherwise it would be read first forever.
       await write([{ ...notice, content: undefined }]);

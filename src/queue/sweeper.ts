@@ -14,7 +14,7 @@ import {
   sweepChild,
 } from '../store/lanes/sweep.ts';
 import type { RunOutOfBudget } from '../store/waits/budget-waits.ts';
-import { actApart } from './act-apart.ts';
+import { bisectFailures } from './bisect-failures.ts';
 import type { FailureStreaks } from './failure-streaks.ts';
 import { createUpkeep } from './upkeep.ts';
 import type { Wakes } from './wakes.ts';
@@ -179,7 +179,7 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
       store.write(closeBundles, { laneKeys, limit: contextLimit });
     const notClosed = (laneKey: string, error: unknown) =>
       log.warn({ laneKey, error }, 'sweep.bundle-failed');
-    actApart(sweep.expiredBundles, close, notClosed).catch((error: unknown) =>
+    bisectFailures(sweep.expiredBundles, close, notClosed).catch((error: unknown) =>
       log.warn({ error }, 'sweep.bundles-failed'),
     );
   }

@@ -38,7 +38,7 @@ export function* chunksOf(formatted: FormattedText, limits: Capabilities['text']
 }
 
 /** Enough for one character of two units; a shorter piece is never tried. */
-const leastLength = 2;
+const minLength = 2;
 /** This many shorter pieces are tried by proportion before the length is halved. */
 const sharedAttempts = 4;
 
@@ -51,10 +51,10 @@ function findFitting(from: SpanCursor, start: number, limits: Capabilities['text
     const cut = end - start <= length ? { end, next: end } : findCut(from, start, length);
     if (limits.nativeLength === undefined && cut.end - start <= maxLength) return cut;
     const taken = nativeLength(from.sliceTo(cut.end), limits);
-    if (taken <= maxLength || length <= leastLength) return cut;
+    if (taken <= maxLength || length <= minLength) return cut;
     const share = Math.floor(((cut.end - start) * maxLength) / taken);
     const next = tried < sharedAttempts ? share : Math.min(share, Math.floor(length / 2));
-    length = Math.max(leastLength, Math.min(length - 1, next));
+    length = Math.max(minLength, Math.min(length - 1, next));
   }
 }
 

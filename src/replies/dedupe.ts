@@ -74,7 +74,7 @@ export function judgeRepeat(
   const sent = confirmedSends(toolSends, options.route);
   if (sent.length === 0 || finalText.trim() === '') return 'new';
   const texts = sent.map((send) => send.text);
-  const said = normalise(finalText);
+  const said = normalize(finalText);
   if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, said, text))) return 'repeats';
   const acknowledgements = options.acknowledgements ?? ACKNOWLEDGEMENTS;
   return isAcknowledgement(finalText, acknowledgements) ? 'acknowledges' : 'new';
@@ -104,7 +104,7 @@ export function withoutSentMedia<Media extends { readonly path: string }>(
 /** `a`: the final text, normalised. */
 function isRepeat(finalText: string, a: string, sentText: string): boolean {
   if (finalText.trim() === sentText.trim()) return true;
-  const b = normalise(sentText);
+  const b = normalize(sentText);
   if (a === '' || b === '') return false;
   if (a === b) return true;
   const [shorter, longer] = a.length < b.length ? [a, b] : [b, a];
@@ -118,7 +118,7 @@ function isAcknowledgement(text: string, acknowledgements: readonly string[]): b
   return words !== '' && acknowledgements.some((phrase) => wordsOf(phrase) === words);
 }
 
-function normalise(text: string): string {
+function normalize(text: string): string {
   return text
     .normalize('NFC')
     .replace(/\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|\ufe0f|\u200d|\u20e3/gu, '')
@@ -128,7 +128,7 @@ function normalise(text: string): string {
 }
 
 function wordsOf(text: string): string {
-  return normalise(text)
+  return normalize(text)
     .replace(/['’]/g, '')
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim();

@@ -28,12 +28,12 @@ export type FormatterLimits = {
   /** How long a text may take in total: the thread's start, waiting and parsing, ms. */
   readonly totalMs: number;
   /** How many texts may wait. */
-  readonly mostWaiting: number;
+  readonly maxWaiting: number;
   /** The thread ends after this long without work, ms. */
   readonly restMs: number;
 };
 
-const usualLimits: FormatterLimits = { parseMs: 1_000, totalMs: 5_000, mostWaiting: 32, restMs: 60_000 };
+const usualLimits: FormatterLimits = { parseMs: 1_000, totalMs: 5_000, maxWaiting: 32, restMs: 60_000 };
 
 /** Messages between the event loop and the parser thread. */
 export type FormatterRequest = { readonly id: number; readonly markdown: string };
@@ -106,7 +106,7 @@ class ThreadedFormatter implements MarkdownFormatter {
   #refusalOf(markdown: string): GivenUp | undefined {
     if (this.#isClosed) return 'closed';
     if (markdown.length > LONGEST_PARSED) return 'too-long';
-    return this.#waiting.size >= this.#limits.mostWaiting ? 'too-many' : undefined;
+    return this.#waiting.size >= this.#limits.maxWaiting ? 'too-many' : undefined;
   }
 
   #processNext(): void {

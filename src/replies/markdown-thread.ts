@@ -4,13 +4,13 @@ import { formatMarkdown } from './markdown.ts';
 import type { FormatterReport, FormatterRequest } from './markdown-formatter.ts';
 
 /** Longer results lose their styles: reading them back would block the event loop. */
-const mostSpans = 5_000;
+const maxSpans = 5_000;
 
 const report = (message: FormatterReport) => parentPort?.postMessage(message);
 
 parentPort?.on('message', ({ id, markdown }: FormatterRequest) => {
   const { text, spans } = formatMarkdown(markdown);
-  report({ kind: 'formatted', id, formatted: { text, spans: spans.slice(0, mostSpans) } });
+  report({ kind: 'formatted', id, formatted: { text, spans: spans.slice(0, maxSpans) } });
 });
 
 // Loads the parser, so that loading doesn't count against the first text's time.

@@ -2,7 +2,7 @@
  * Turns a text into messages. Text that parses in a few milliseconds is shaped synchronously; a longer
  * one, or one full of signs, is parsed by the formatter and split in slices, so that nothing else waits for it.
  */
-import { takingTurns } from '#channel-kit/take-turns.ts';
+import { createYielder } from '#channel-kit/take-turns.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { Sections } from '#contracts/section.ts';
@@ -43,7 +43,7 @@ async function cutInSlices(
   limits: Capabilities['text'],
 ): Promise<readonly FormattedText[]> {
   const chunks: FormattedText[] = [];
-  const turn = takingTurns();
+  const turn = createYielder();
   for (const chunk of chunksOf(formatted, limits)) {
     chunks.push(chunk);
     await turn();

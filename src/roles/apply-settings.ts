@@ -3,7 +3,7 @@ import { createInboundPolicy, type InboundPolicy } from '../inbound/inbound-poli
 import type { GatewayRoleParts } from './gateway-role.ts';
 import type { StageDeps } from './stage-deps.ts';
 
-type LiveParts = { readonly gate: InboundPolicy; readonly front: GatewayRoleParts | undefined };
+type LiveParts = { readonly policy: InboundPolicy; readonly gatewayRole: GatewayRoleParts | undefined };
 
 /**
  * Creates the function that puts newly read settings into force, as far as `compareSettings` reports them as applied.
@@ -11,19 +11,19 @@ type LiveParts = { readonly gate: InboundPolicy; readonly front: GatewayRolePart
  */
 export function settingsApplier(
   { config, texts }: Pick<StageDeps, 'config' | 'texts'>,
-  { gate, front }: LiveParts,
+  { policy, gatewayRole }: LiveParts,
 ): (config: Config) => void {
   let { perSenderPerMinute } = config.rateLimit;
   return (next) => {
-    const { rateLimit, ...policy } = createInboundPolicy(next, texts);
+    const { rateLimit, ...compiled } = createInboundPolicy(next, texts);
     // A new limit forgets who is flooding, so it is only created when the setting has changed.
     const isNewLimit = next.rateLimit.perSenderPerMinute !== perSenderPerMinute;
     perSenderPerMinute = next.rateLimit.perSenderPerMinute;
     // These settings wait for a restart.
-    const { defaultAgent, dmScope, timeZone } = gate;
-    const groups = { ...policy.groups, contextLimit: gate.groups.contextLimit };
-    Object.assign(gate, policy, { defaultAgent, dmScope, timeZone, groups }, isNewLimit && { rateLimit });
-    front?.owners.splice(0, front.owners.length, ...next.owners);
-    front?.allowedHosts.splice(0, front.allowedHosts.length, ...next.allowedHosts);
+    const { defaultAgent, dmScope, timeZone } = policy;
+    const groups = { ...compiled.groups, contextLimit: policy.groups.contextLimit };
+    Object.assign(policy, compiled, { defaultAgent, dmScope, timeZone, groups }, isNewLimit && { rateLimit });
+    gatewayRole?.owners.splice(0, gatewayRole.owners.length, ...next.owners);
+    gatewayRole?.allowedHosts.splice(0, gatewayRole.allowedHosts.length, ...next.allowedHosts);
   };
 }

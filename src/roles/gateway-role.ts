@@ -47,7 +47,7 @@ export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
   const space = watchFreeSpace({ folder: config.dataDir, clock, log });
   closers.add('disk watch', space.stop);
   const owners = [...config.owners];
-  const questions = createOwnerQuestions({ ...stage, owners, start: stage.motion.dispatch });
+  const questions = createOwnerQuestions({ ...stage, owners, start: stage.dispatcher.dispatch });
   closers.add('owner questions', questions.stop);
   const owner = wireOwner(stage, owners);
   return { space, owner, questions, owners, allowedHosts: [...config.allowedHosts] };
@@ -55,13 +55,13 @@ export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
 
 /** Sends alerts to the owner as an ordinary message, and shows them on the page. */
 function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
-  const { channels, closers, motion } = stage;
+  const { channels, closers, dispatcher } = stage;
   const owner = createAlertReporter({
     ...stage,
     owners,
     timeZone: stage.config.timeZone,
     localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
-    deliver: (conversationKey) => motion.dispatch({ ...noEffects(), deliveries: [conversationKey] }),
+    deliver: (conversationKey) => dispatcher.dispatch({ ...noEffects(), deliveries: [conversationKey] }),
   });
   closers.add('owner notices', owner.stop);
   owner.endWhere(staleAlerts(stage.config, channels));
@@ -70,7 +70,7 @@ function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
 
 /** Notifies senders whose message has been queued for more than a moment, or whom no process can answer. */
 export function wireWaitingNotices(
-  { config, store, log, texts, motion }: StageDeps,
+  { config, store, log, texts, dispatcher }: StageDeps,
   host: ChannelHost,
 ): WaitingNotices {
   return createWaitingNotices({
@@ -81,7 +81,7 @@ export function wireWaitingNotices(
     unworkedLine: texts.queueUnworked,
     hasWorker: async () => config.role !== 'gateway' || store.read(hasWorker, {}),
     capabilitiesFor: (route) => host.find(route)?.definition.capabilities,
-    start: motion.dispatch,
+    start: dispatcher.dispatch,
   });
 }
 
@@ -90,12 +90,12 @@ export async function openServer(
   stage: StageDeps,
   {
     host,
-    gate,
+    policy,
     space,
     owner,
     questions,
     allowedHosts,
-  }: GatewayRoleParts & { readonly host: ChannelHost; readonly gate: InboundPolicy },
+  }: GatewayRoleParts & { readonly host: ChannelHost; readonly policy: InboundPolicy },
 ): Promise<HttpServer> {
   const { config, redis, closers } = stage;
   const token = await tokenOf(stage);
@@ -115,16 +115,16 @@ export async function openServer(
     maxUploadBytes: bytesOf(config.media.maxMb),
     operations: {
       texts: stage.texts,
-      policy: gate,
+      policy,
       people: localOwners,
-      start: stage.motion.dispatch,
+      start: stage.dispatcher.dispatch,
       changed: (laneKey) => stage.feed.publish(laneKey, { kind: 'changed' }),
       redact: stage.redact,
       render: { trace: renderTrace, record: renderRecord },
       owner: { ...owner, ...questions },
       lanes: { changes: countLaneChanges(stage), leaseMs: config.lanes.leaseMs },
       commands: nativeCommands(stage.texts),
-      agents: openAgentService(stage, gate),
+      agents: openAgentService(stage, policy),
       ...(stage.reload && { reload: stage.reload }),
     },
   });
@@ -166,12 +166,12 @@ async function tokenOf({ config, onSecret }: StageDeps): Promise<string> {
 
 type ChannelParts = {
   readonly host: ChannelHost;
-  readonly gate: InboundPolicy;
+  readonly policy: InboundPolicy;
   readonly server: HttpServer | undefined;
 };
 
 /** Connects every configured account. Resolves when the first attempt of each has ended. */
-export async function openChannels(stage: StageDeps, { host, gate, server }: ChannelParts): Promise<void> {
+export async function openChannels(stage: StageDeps, { host, policy, server }: ChannelParts): Promise<void> {
   const { config } = stage;
   const open = async ({ entry, line, accountName, state }: ConfiguredAccount): Promise<void> => {
     const { id, load, localPeer } = entry;
@@ -187,7 +187,7 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
         ? {}
         : {
             timeline: createTimeline(stage, (route) =>
-              localLaneKey(gate, { route, peer: localPeer, accountName }),
+              localLaneKey(policy, { route, peer: localPeer, accountName }),
             ),
           };
     const deps = { dataDir, ...(server && { routes: server.routesFor(line) }), ...timeline };
@@ -214,26 +214,26 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 /** Lets programs reach agents like the page does, with the authority of the access token's holder, the owner. */
-function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
-  const { config, channels, motion } = stage;
+function openAgentService(stage: StageDeps, policy: InboundPolicy): AgentService {
+  const { config, channels, dispatcher } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {
-    const agent = findAgent(config.agents, asked, gate.defaultAgent);
+    const agent = findAgent(config.agents, asked, policy.defaultAgent);
     const local = channels.find(({ localPeer }) => localPeer !== undefined);
     if (!agent || local?.localPeer === undefined)
-      throw new ParleyError('invalid_input', `There is no agent ${asked ?? gate.defaultAgent}.`);
+      throw new ParleyError('invalid_input', `There is no agent ${asked ?? policy.defaultAgent}.`);
     const { id: channel, localPeer } = local;
     const route = { channel, account: accountId(localPeer), conversation: conversationId(localPeer) };
     // The caller names the agent: no binding chooses another.
-    const agentGate = { ...gate, bindings: [], defaultAgent: agentId(agent.id) };
+    const agentGate = { ...policy, bindings: [], defaultAgent: agentId(agent.id) };
     return {
       key: localLaneKey(agentGate, { route, peer: localPeer }),
       class: 'main',
       agentId: agent.id,
       chatKind: 'dm',
-      settings: queueSettingsFor(gate, { channel, conversation: localPeer, kind: 'dm' }),
+      settings: queueSettingsFor(policy, { channel, conversation: localPeer, kind: 'dm' }),
       newSessionId: newRowId(),
     };
   };
-  const { dispatch: start, reserve } = motion;
+  const { dispatch: start, reserve } = dispatcher;
   return createAgentService({ ...stage, ownerLane, start, reserve });
 }

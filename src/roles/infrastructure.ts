@@ -13,7 +13,7 @@ import type { Closers } from '../processes/closers.ts';
 import { type FolderLock, lockDataFolder } from '../processes/folder-lock.ts';
 import { publishProcessAddress } from '../processes/process-address.ts';
 import { enterProcesses, type ProcessFiles } from '../processes/process-files.ts';
-import { actApart } from '../queue/act-apart.ts';
+import { bisectFailures } from '../queue/bisect-failures.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from '../queue/live-events.ts';
 import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
 import { storeSetup } from '../steps.ts';
@@ -209,7 +209,7 @@ export async function registerProcess(
       if (ids.length === 0) return false;
       const notReaped = (id: string, error: unknown) =>
         log.warn({ process: nameOf(id), error }, 'process.not-reaped');
-      const reaped = await actApart(ids, end, notReaped);
+      const reaped = await bisectFailures(ids, end, notReaped);
       log.warn({ processes: ids.map(nameOf) }, 'processes.reaped');
       return reaped.length > 0;
     },

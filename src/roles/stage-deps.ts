@@ -57,7 +57,7 @@ export type StageDeps = GatewayOptions &
     /** Whether it works lanes. */
     readonly works: boolean;
     readonly texts: ChatTexts;
-    readonly motion: EffectDispatcher;
+    readonly dispatcher: EffectDispatcher;
     readonly failures: FailureStreaks;
     readonly feed: Feed;
     readonly meters: Metrics;

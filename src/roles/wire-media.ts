@@ -7,7 +7,7 @@ import { startMediaRetention } from '../inbound/media-retention.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 type MediaParts = {
-  readonly gate: InboundPolicy;
+  readonly policy: InboundPolicy;
   readonly host: ChannelHost;
   readonly space: FreeSpace | undefined;
 };
@@ -15,8 +15,8 @@ type MediaParts = {
 const dayMs = 86_400_000;
 
 /** Wires step 2: downloads the attachments of accepted messages, and removes them when they are old. */
-export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): Fetcher {
-  const { config, closers, motion, texts } = stage;
+export function wireMedia(stage: StageDeps, { policy, host, space }: MediaParts): Fetcher {
+  const { config, closers, dispatcher, texts } = stage;
   const mediaDir = mediaFolder(config.dataDir);
   const retention = startMediaRetention({
     ...stage,
@@ -32,10 +32,10 @@ export function wireMedia(stage: StageDeps, { gate, host, space }: MediaParts): 
     maxBytes: bytesOf(config.media.maxMb),
     maxBytesPerHour: bytesOf(config.media.maxMbPerHour),
     // A reload may change it.
-    joinMs: () => gate.joinMs,
+    joinMs: () => policy.joinMs,
     hasSpace: () => space?.isEnough() ?? true,
     channelFor: host.holding,
-    start: motion.dispatch,
+    start: dispatcher.dispatch,
   });
   closers.add('media', fetcher.stop);
   return fetcher;

@@ -195,7 +195,7 @@ async function foldOnce(
   for (const [index, slice] of slices.entries()) {
     const longestWords = Math.ceil(units / 8);
     const content = summaryRequest({ earlier: text, facts, factUnits, slice, hint, longestWords });
-    const maxTokens = Math.max(leastAnswer, Math.ceil((units + factUnits) / unitsPerToken));
+    const maxTokens = Math.max(minAnswer, Math.ceil((units + factUnits) / unitsPerToken));
     const { summary, changes, model } = await askForSummary(deps, { content, maxTokens, onWait }, signal);
     text = cleanText(summary.slice(0, units));
     facts = changeFacts(facts, changes, factUnits);
@@ -207,7 +207,7 @@ async function foldOnce(
 }
 
 /** Smallest answer limit, tokens: some models think first, and the limit includes that. */
-const leastAnswer = 1_000;
+const minAnswer = 1_000;
 
 type Question = {
   readonly content: string;

@@ -59,7 +59,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });
   return {
     drive: (laneKey, signal) => workWatched(deps, { laneKey, claimTerms, signal }),
-    goOn: (run, signal) => workWatched(deps, { laneKey: run.laneKey, claimTerms, signal }, run),
+    continueRun: (run, signal) => workWatched(deps, { laneKey: run.laneKey, claimTerms, signal }, run),
     termsFor: (count) => ({
       ...terms(),
       framing: deps.framing(),

@@ -8,7 +8,7 @@ import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contr
 import type { RunKind } from '#contracts/inbox-item.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ModelInfo, ModelPurpose, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
-import { leastTrusted } from '#contracts/outcome.ts';
+import { lowestAuthority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
@@ -88,7 +88,7 @@ export type RunDeps = RunFeedDeps & {
 };
 
 /** If the channel is switched off meanwhile, the answer is shaped for the least capable one. */
-const leastCapabilities: Capabilities = {
+const minCapabilities: Capabilities = {
   text: { maxLength: 2000 },
   canReact: false,
   canQuote: false,
@@ -187,7 +187,7 @@ function createRecorder(
   const { runId } = run;
   return new RunRecorder(run, {
     ...deps,
-    capabilities: channel?.definition.capabilities ?? leastCapabilities,
+    capabilities: channel?.definition.capabilities ?? minCapabilities,
     replyToMode: settings.replyToMode,
     suppressAcknowledgements: settings.suppressAcknowledgements,
     live,
@@ -325,7 +325,7 @@ function watched(tools: readonly Tool[], watch: StoreWatch): readonly Tool[] {
 }
 
 function toolsOf(deps: RunDeps, run: ToolRun): readonly Tool[] {
-  const mayCause = ({ authority }: Tool) => leastTrusted(run.authority, authority) === authority;
+  const mayCause = ({ authority }: Tool) => lowestAuthority(run.authority, authority) === authority;
   return deps.toolsFor(run).filter(mayCause);
 }
 

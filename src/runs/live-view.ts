@@ -139,7 +139,7 @@ class RunView implements LiveView {
   }
 
   async finishPreview(): Promise<LivePreview | undefined> {
-    this.#hush();
+    this.#stopShowing();
     await this.#inFlight;
     await this.#surface.settled();
     return this.#surface.standing();
@@ -158,7 +158,7 @@ class RunView implements LiveView {
   }
 
   async end(): Promise<void> {
-    this.#hush();
+    this.#stopShowing();
     // An explicit reason, because the default is an error whose stack nobody would read.
     this.#ended.abort('the run has ended');
     await this.#inFlight;
@@ -197,7 +197,7 @@ class RunView implements LiveView {
     }
   }
 
-  #hush(): void {
+  #stopShowing(): void {
     this.#isSettled = true;
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -69,12 +69,12 @@ async function park(deps: ParkDeps, run: ClaimedRun, waiting: WaitingRun): Promi
   const reason = [...new Set(calls.map((call) => call.reason))].join(', ');
   // The claim that ends one wait ends them all.
   const waitMs = Math.min(...calls.map((call) => call.waitMs ?? usualWaitMs));
-  return letGo(deps, run, { ...waiting, reason, waitMs }, (parking) => deps.store.write(parkRun, parking));
+  return closeQuietly(deps, run, { ...waiting, reason, waitMs }, (parking) => deps.store.write(parkRun, parking));
 }
 
 type Pause = Omit<WaitingRun, 'calls'> & Pick<ParkInput, 'reason' | 'waitMs'>;
 
-async function letGo(
+async function closeQuietly(
   { clock, log, probe, start }: ParkDeps,
   run: ClaimedRun,
   { startedAt, live, feed, reason, waitMs }: Pause,
@@ -126,7 +126,7 @@ async function waitForRoom(
   const notice = route && { route, text: pauseNotice(run, scope, deps.texts) };
   const waitMs = endsAt === undefined ? roomWaitMs : Math.max(0, endsAt - deps.clock.now());
   const pause = { ...waiting, reason: `room in the ${scope} budget`, waitMs };
-  const left = await letGo(deps, run, pause, (parking) =>
+  const left = await closeQuietly(deps, run, pause, (parking) =>
     deps.store.write(parkForBudget, { ...parking, refusal, modelCalls: calls.endAll(), notice }),
   );
   // Other calls may have returned room after the refusal and before this run could be found waiting.

@@ -272,7 +272,7 @@ export class RunRecorder {
     probe.reach('turn-committed');
     start(answered.effects);
     live.next();
-    this.#tools.forgetDeeds();
+    this.#tools.resetActions();
     this.#current = undefined;
     this.#reach(answered);
     if (answered.next !== undefined) this.#end(answered.next, answered.nextRun);

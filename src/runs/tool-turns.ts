@@ -57,7 +57,7 @@ export class ToolTurns {
   }
 
   /** Call it once an answer is on record. */
-  forgetDeeds(): void {
+  resetActions(): void {
     this.#toolSends = [];
     this.#toolFailure = undefined;
   }

@@ -6,12 +6,12 @@ import type { Alteration, SchemaSteps } from './base/schema-step.ts';
 import type { Tables } from './base/tables.ts';
 import { firstTables } from './migrations/0001-schema.ts';
 import {
-  type AskCatalogue,
-  compareCatalogue,
+  type AskCatalog,
+  compareCatalog,
   type Differences,
   fingerprintOf,
-  readCatalogue,
-} from './migrations/catalogue.ts';
+  readCatalog,
+} from './migrations/catalog.ts';
 import { applyStep, declareSteps, remakeIndex } from './migrations/notation.ts';
 
 /**
@@ -68,7 +68,7 @@ export async function migrate(db: Kysely<Tables>, steps = migrations): Promise<v
 
 /** Compares a database's own catalogue with what the steps that it has taken make. Nothing fits less before the first. */
 export async function differencesOf(
-  ask: AskCatalogue,
+  ask: AskCatalog,
   dialect: 'sqlite' | 'postgres',
   { steps = migrations, taken }: { readonly steps?: SchemaSteps; readonly taken: readonly string[] },
 ): Promise<Differences> {
@@ -76,9 +76,9 @@ export async function differencesOf(
   const last = known.at(-1);
   if (!last) return { misfits: [], indexes: [] };
   const adds = known.map((step) => step.adds);
-  const found = await readCatalogue(ask, dialect, adds);
+  const found = await readCatalog(ask, dialect, adds);
   if (fingerprintOf(found) === last.fingerprint) return { misfits: [], indexes: [] };
-  return compareCatalogue(found, { steps: adds, mayHaveMore: taken.some((name) => !(name in steps)) });
+  return compareCatalog(found, { steps: adds, mayHaveMore: taken.some((name) => !(name in steps)) });
 }
 
 /** The owner's text about a schema that no released version has made. */

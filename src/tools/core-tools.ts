@@ -12,7 +12,7 @@ import { createMessageTool, type MessageToolDeps } from './message.ts';
 import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
 
-type CoreDeps = Pick<MessageToolDeps, 'post' | 'shaper' | 'capabilitiesFor'> & {
+type CoreDeps = Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> & {
   readonly store: Store;
   readonly config: Pick<Config, 'dataDir' | 'media'>;
   /** Returns the workspace reader provided by a plugin, if there is one; call it once all plugins are set up. */

@@ -14,7 +14,7 @@ import { type MessageAction, messageInput, withoutEmpty } from './message-input.
 import { copyOutgoing, type OutgoingFilesDeps } from './outgoing-files.ts';
 
 export type MessageToolDeps = OutgoingFilesDeps & {
-  readonly post: ToolSender;
+  readonly toolSender: ToolSender;
   readonly shaper: TextShaper;
   capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
   /** Returns where a message to the lane goes; undefined if nobody has ever written there. */
@@ -93,10 +93,10 @@ async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   if (paths.length > 0 && !abilities?.media) throw unsupported('take files from me');
   const text = silence.kind === 'silent' ? '' : silence.text;
   const quotes = action.replyTo === undefined ? undefined : quotedBy(call, action.replyTo);
-  const isRepeat = ctx.isRepeat === true && (await call.post.isPosted(callOf(call)));
+  const isRepeat = ctx.isRepeat === true && (await call.toolSender.isPosted(callOf(call)));
   // A message stored by an earlier attempt stays unchanged, whatever has happened to its files.
   const contents = isRepeat ? [] : await contentsOf(call, { text, paths });
-  const end = await post(call, { contents, ...(quotes !== undefined && { quotes }) });
+  const end = await toolSender(call, { contents, ...(quotes !== undefined && { quotes }) });
   if (end.state === 'failed') throw refused(failureOf(end));
   const media = paths.map((path) => resolve(run.workspace, path));
   const sent = { state: end.state, route: end.route, text, media };
@@ -157,7 +157,7 @@ async function remove(call: Call, { message }: ActionOf<'delete'>): Promise<Tool
 /** A change of an existing message. It says nothing, so no answer repeats it. */
 async function change(call: Call, content: OutboundContent): Promise<ToolOutput> {
   const changesOwnOnly = call.run.authority === 'guest';
-  const end = await post(call, { contents: [content], changesOwnOnly });
+  const end = await toolSender(call, { contents: [content], changesOwnOnly });
   if (end.state === 'failed') throw refused(`It was not done: ${end.problem ?? 'the network refused it'}`);
   const says = end.state === 'sent' ? 'Done.' : 'It is on its way; whether it was done is not known yet.';
   return { text: says };
@@ -173,10 +173,13 @@ function readReference(named: string, { run, toLane }: Pick<Call, 'run' | 'toLan
 type PartsToSend = Pick<PostInput, 'contents' | 'quotes' | 'changesOwnOnly'>;
 type SendEnd = Omit<ToolSendEnd, 'state'> & { readonly state: 'sent' | 'unknown' | 'failed' };
 
-async function post({ post, run, route, toLane, ctx }: Call, posting: PartsToSend): Promise<SendEnd> {
+async function toolSender(
+  { toolSender, run, route, toLane, ctx }: Call,
+  posting: PartsToSend,
+): Promise<SendEnd> {
   const { sessionKey: laneKey, epoch } = run;
   const target = { laneKey, epoch, ...callOf({ run, ctx }), route, ...(toLane !== undefined && { toLane }) };
-  const posted = await post.send({ ...target, ...posting }, ctx.signal);
+  const posted = await toolSender.send({ ...target, ...posting }, ctx.signal);
   const state = posted.state === 'sent' || posted.state === 'failed' ? posted.state : 'unknown';
   return { ...posted, state };
 }

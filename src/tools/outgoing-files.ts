@@ -6,7 +6,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import { leastTrusted } from '#contracts/outcome.ts';
+import { lowestAuthority } from '#contracts/outcome.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import { hasRoom, newOutgoingName, sniffType } from '../inbound/media.ts';
@@ -38,7 +38,7 @@ export async function copyOutgoing(
   const reader = readerFor(run);
   if (!reader)
     throw new ParleyError('tool_failed', "The workspace's files can't be read here, so none are sent.");
-  if (leastTrusted(run.authority, reader.authority) !== reader.authority)
+  if (lowestAuthority(run.authority, reader.authority) !== reader.authority)
     throw new ParleyError('tool_failed', 'The person you answer may not have files read, so none are sent.');
   await mkdir(mediaDir, { recursive: true, mode: 0o700 });
   const limits = { maxBytes: Math.min(maxBytes, maxFileBytes), signal };

@@ -98,8 +98,8 @@ describe('the page', () => {
       cost: 12_300,
     };
     const sessions = [
-      { ...session, id: '1', key: 'a:key', title: 'Green <b>boats</b>', isSummarised: true },
-      { ...session, id: '2', key: 'another:key', isSummarised: false },
+      { ...session, id: '1', key: 'a:key', title: 'Green <b>boats</b>', isSummarized: true },
+      { ...session, id: '2', key: 'another:key', isSummarized: false },
     ];
     await page.route('**/api/sessions', (route) => route.fulfill({ json: { sessions } }));
     await page.goto(gateway.signInLink());

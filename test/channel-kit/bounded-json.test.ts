@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { boundProblem, readJson, textBound } from '#channel-kit/bounded-json.ts';
 import { jsonProblem } from '#channel-kit/json-guard.ts';
-import { takingTurns } from '#channel-kit/take-turns.ts';
+import { createYielder } from '#channel-kit/take-turns.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import { absurdJson } from '../support/absurd-json.ts';
 import { holds } from '../support/holds.ts';
@@ -115,7 +115,7 @@ it('reads only the first of endless fields', () => {
 it('lets others take turns whenever reading has taken long enough', async () => {
   let now = 0;
   let turns = 0;
-  const turn = takingTurns(() => now);
+  const turn = createYielder(() => now);
   for (let piece = 0; piece < 10; piece += 1) {
     void nextTurn().then(() => {
       turns += 1;

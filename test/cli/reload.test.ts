@@ -114,18 +114,18 @@ it('applies concurrent reloads in order, so that the newest settings win', async
 
 it('replaces the rules for everybody who holds the policy', () => {
   const texts = textsFor('en');
-  const gate = createInboundPolicy(base, texts);
-  const { rateLimit } = gate;
+  const policy = createInboundPolicy(base, texts);
+  const { rateLimit } = policy;
   const front = { owners: ['net:0'], allowedHosts: [] as string[] };
   // The applier only touches these lists.
-  const apply = settingsApplier({ config: base, texts }, { gate, front: front as never });
+  const apply = settingsApplier({ config: base, texts }, { policy, gatewayRole: front as never });
   apply({ ...withOwner('net:1'), allowedHosts: ['parley.home'], dmScope: 'main' });
-  expect(gate.access.owners.has('net:1')).toBe(true);
+  expect(policy.access.owners.has('net:1')).toBe(true);
   expect(front).toEqual({ owners: ['web:owner', 'terminal:owner', 'net:1'], allowedHosts: ['parley.home'] });
-  expect(gate.rateLimit).toBe(rateLimit);
-  expect(gate.dmScope).toBe(base.dmScope);
+  expect(policy.rateLimit).toBe(rateLimit);
+  expect(policy.dmScope).toBe(base.dmScope);
   apply({ ...base, rateLimit: { perSenderPerMinute: 3 } });
-  expect(gate.rateLimit).not.toBe(rateLimit);
+  expect(policy.rateLimit).not.toBe(rateLimit);
 });
 
 it('signals every other process, whatever its role, and names those to restart', () => {

@@ -28,7 +28,7 @@ export type Member = ParleyProcess & {
   readonly name: string;
   /** Sends SIGSTOP: the process and its children stop, their connections stay open. */
   pause(): void;
-  goOn(): void;
+  continueRun(): void;
   /** True once all of them are stopped. */
   isPaused(): boolean;
 };
@@ -137,10 +137,10 @@ export async function openInstallation(
   };
 }
 
-function pausing(pid: number): Pick<Member, 'pause' | 'goOn' | 'isPaused'> {
+function pausing(pid: number): Pick<Member, 'pause' | 'continueRun' | 'isPaused'> {
   return {
     pause: () => void process.kill(pid, 'SIGSTOP'),
-    goOn: () => void process.kill(pid, 'SIGCONT'),
+    continueRun: () => void process.kill(pid, 'SIGCONT'),
     isPaused: () => textIn(`/proc/${pid}/stat`).split(') ')[1]?.startsWith('T') ?? false,
   };
 }

@@ -34,7 +34,7 @@ describe.skipIf(databaseServer === undefined)('a suspended worker', () => {
       await untilPaused(still);
       await parleys.start('other', { role: 'worker' });
       await untilSaid(parleys, answerTo(question));
-      still.goOn();
+      still.continueRun();
       says(parleys, next);
       await untilSaid(parleys, answerTo(next));
       await parleys.untilAtRest(2);
@@ -82,7 +82,7 @@ describe.skipIf(databaseServer === undefined)('a process suspended while it send
       await untilPaused(still);
       await parleys.start('other', { role: 'worker' });
       await untilState(parleys, sending.state);
-      still.goOn();
+      still.continueRun();
       say(next);
       await until(() => standing().includes(answerTo(next)), { what: 'the next answer stands' });
       await parleys.untilAtRest(2);

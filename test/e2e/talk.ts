@@ -25,7 +25,7 @@ export type Talking = {
 };
 
 /** Gives a slow machine more time instead of a longer queue. */
-const mostOnTheWay = 60;
+const maxInFlight = 60;
 
 export function startTalking(
   telegram: TelegramServer,
@@ -41,7 +41,7 @@ export function startTalking(
       looked = now;
       while (asked.length < due) say();
       await pause(50 + random() * 50);
-      while (onTheWay && !signal.aborted && (await onTheWay()) > mostOnTheWay) {
+      while (onTheWay && !signal.aborted && (await onTheWay()) > maxInFlight) {
         await pause(50);
         looked = performance.now();
       }

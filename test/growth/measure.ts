@@ -19,13 +19,13 @@ export type Growing = {
 };
 
 /** Twice the length may take three times as long: twice, plus half as much again for caches and collections. */
-const mostGrowth = 3;
+const maxGrowth = 3;
 /** Below this a collection or a thread switch is a large part of the time, ms. */
-const leastMs = 8;
+const minMs = 8;
 /** Times below this aren't compared: the clock may not have advanced, and a ratio to zero is undefined, ms. */
-const leastMeasuredMs = 20;
+const minMeasuredMs = 20;
 /** Longer times are compared at a shorter length, ms. */
-const mostMs = 100;
+const maxMs = 100;
 /** Two rounds below this ratio settle the result; a less clear one is measured again. */
 const clearGrowth = 2.4;
 const rounds = 5;
@@ -37,14 +37,14 @@ export function growthOf(growing: Growing, length: number): Verdict {
   const startedAt = performance.now();
   growing.run(growing.textOf(length));
   // Wall time is never less than processor time, and cheaper to read.
-  if (performance.now() - startedAt < leastMs) return { kind: 'quick' };
+  if (performance.now() - startedAt < minMs) return { kind: 'quick' };
   let longest = length;
-  for (; longest > 64 && measure(growing, { length: longest, times: 1 }) > mostMs; )
+  for (; longest > 64 && measure(growing, { length: longest, times: 1 }) > maxMs; )
     longest = Math.floor(longest / 2);
   let growth = Number.POSITIVE_INFINITY;
   for (let comparison = 0; comparison < comparisons; comparison += 1) {
     growth = Math.min(growth, compare(growing, comparison % 2 === 0 ? longest : Math.floor(longest / 2)));
-    if (growth <= mostGrowth) return { kind: 'linear' };
+    if (growth <= maxGrowth) return { kind: 'linear' };
   }
   return { kind: 'steep', growth };
 }
@@ -55,20 +55,20 @@ function compare(growing: Growing, length: number): number {
   let times = 1;
   const shorter = () => measure(growing, { length: half, times });
   let short = 0;
-  while (short < leastMeasuredMs) {
-    while (shorter() < leastMeasuredMs) times *= 2;
+  while (short < minMeasuredMs) {
+    while (shorter() < minMeasuredMs) times *= 2;
     // Once more: after compilation the same work may take less than the clock can resolve.
     short = shorter();
   }
   // If the clock stood still meanwhile, `times` has become far too large.
-  while (short > 8 * leastMeasuredMs && times > 1) {
+  while (short > 8 * minMeasuredMs && times > 1) {
     times = Math.ceil(times / 2);
     short = shorter();
   }
   let long = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round += 1) {
     long = Math.min(long, measure(growing, { length, times }));
-    short = Math.min(short, Math.max(shorter(), leastMeasuredMs / 2));
+    short = Math.min(short, Math.max(shorter(), minMeasuredMs / 2));
     // One slow moment with the shorter text must not make a steep curve look flat.
     if (round > 0 && long <= short * clearGrowth) break;
   }

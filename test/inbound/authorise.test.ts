@@ -7,9 +7,9 @@ import {
   type AccessPolicy,
   type AccessRequest,
   accessPolicyFrom,
-  authorise,
   authorityOf,
-} from '../../src/inbound/authorise.ts';
+  authorize,
+} from '../../src/inbound/authorize.ts';
 import type { SenderRole } from '../../src/store/access/sender-roles.ts';
 import { isLong } from '../support/long-run.ts';
 
@@ -131,7 +131,7 @@ function expectedAuthority(
 
 const grantedBy = (access: AccessDecision) => (access.kind === 'allowed' ? access.authority : undefined);
 
-describe('authorise (threat 1)', () => {
+describe('authorize (threat 1)', () => {
   for (const chat of chats) {
     const policies =
       chat === 'dm' ? ['pairing', 'allowlist', 'open', 'disabled'] : ['allowlist', 'open', 'disabled'];
@@ -147,7 +147,7 @@ describe('authorise (threat 1)', () => {
         const expected: Record<string, string | undefined> = {};
         for (const kind of eventKinds) {
           for (const sender of senderStates) {
-            actual[cell(kind, sender)] = grantedBy(authorise(anEnvelope(kind, sender, chat), policyData));
+            actual[cell(kind, sender)] = grantedBy(authorize(anEnvelope(kind, sender, chat), policyData));
             expected[cell(kind, sender)] = expectedAuthority(policy, kind, sender, chat);
           }
         }
@@ -168,13 +168,13 @@ describe('authorise (threat 1)', () => {
     ['own-message', 'self', 'dm', {}],
     ['bot-message', 'bot', 'listed', {}],
   ] as const)('returns %s for a message of %s in %s', (reason, sender, chat, policy) => {
-    expect(authorise(anEnvelope('message', sender, chat), aPolicy(policy))).toMatchObject({ reason });
+    expect(authorize(anEnvelope('message', sender, chat), aPolicy(policy))).toMatchObject({ reason });
   });
 
   it('never counts an approval for direct messages in a group (pitfall 53)', () => {
     for (const sender of ['allowed in DMs', 'approved'] as const) {
       for (const chat of ['unlisted', 'limited'] as const)
-        expect(authorise(anEnvelope('message', sender, chat), aPolicy()).kind).toBe('refused');
+        expect(authorize(anEnvelope('message', sender, chat), aPolicy()).kind).toBe('refused');
     }
   });
 
@@ -186,7 +186,7 @@ describe('authorise (threat 1)', () => {
       for (const kind of eventKinds) {
         for (const sender of senderStates) {
           for (const chat of chats) {
-            expect(authorise(anEnvelope(kind, sender, chat), broken).kind).not.toBe('allowed');
+            expect(authorize(anEnvelope(kind, sender, chat), broken).kind).not.toBe('allowed');
           }
         }
       }
@@ -195,7 +195,7 @@ describe('authorise (threat 1)', () => {
 
   it('denies an unknown event kind', () => {
     const strange = { ...anEnvelope('message', 'owner', 'dm'), event: { kind: 'channel_post' } };
-    expect(authorise(strange as unknown as AccessRequest, aPolicy({ dmPolicy: 'open' }))).toEqual({
+    expect(authorize(strange as unknown as AccessRequest, aPolicy({ dmPolicy: 'open' }))).toEqual({
       kind: 'refused',
       reason: 'unsupported-event',
     });
@@ -211,7 +211,7 @@ describe('authorise (threat 1)', () => {
       const envelope = anEnvelope('message', 'stranger', chat);
       const nobody = { ...envelope, sender: { ...envelope.sender, id: peerId('') } };
       for (const standing of ['none', 'user', 'owner'] as const)
-        expect(authorise({ ...nobody, standing }, policy).kind).toBe('refused');
+        expect(authorize({ ...nobody, standing }, policy).kind).toBe('refused');
     }
   });
 
@@ -230,11 +230,11 @@ describe('authorise (threat 1)', () => {
       ...anEnvelope('message', sender, 'unlisted'),
       chat: { kind: 'group' as const, parent: conversationId('guild') },
     });
-    expect(authorise(inGuild('member of the group'), policy)).toEqual({
+    expect(authorize(inGuild('member of the group'), policy)).toEqual({
       kind: 'allowed',
       authority: 'member',
     });
-    expect(authorise(inGuild('stranger'), policy)).toEqual({ kind: 'refused', reason: 'sender-not-allowed' });
+    expect(authorize(inGuild('stranger'), policy)).toEqual({ kind: 'refused', reason: 'sender-not-allowed' });
   });
 
   it('returns the authority that an account would have if it wrote', () => {
@@ -249,7 +249,7 @@ describe('authorise (threat 1)', () => {
   function authoriseByName(envelope: Judged, ownerNames: ReadonlySet<string>): AccessDecision['kind'] {
     return ownerNames.has(envelope.sender.name.trim().toLowerCase())
       ? 'allowed'
-      : authorise(envelope, aPolicy()).kind;
+      : authorize(envelope, aPolicy()).kind;
   }
 
   it('admits nobody who only looks like the owner, and a gate that trusts names would be noticed', () => {
@@ -307,7 +307,7 @@ describe('authorise (threat 1)', () => {
         route: { ...base.route, channel: channelId(channel) },
         sender: { id: peerId(sender), name, isBot: false, isSelf: false, isAdmin },
       };
-      if (authorise(envelope, aPolicy()).kind === 'allowed') allowed++;
+      if (authorize(envelope, aPolicy()).kind === 'allowed') allowed++;
       if (authoriseByName(envelope, new Set(['ada owner', '@ada'])) === 'allowed') allowedByName++;
     }
     expect(allowed).toBe(0);
@@ -326,7 +326,7 @@ describe('authorise (threat 1)', () => {
       });
     for (const kind of eventKinds) {
       for (const chat of chats) {
-        authorise(watched(anEnvelope(kind, 'stranger', chat)) as Judged, aPolicy());
+        authorize(watched(anEnvelope(kind, 'stranger', chat)) as Judged, aPolicy());
       }
     }
     expect([...seen].sort()).toEqual(

@@ -35,8 +35,8 @@ describe("the page's conversation", () => {
     if (!store) throw new Error('the store is not open');
     const town = createIntakeFixture(store, { config: { bindings } });
     const config = { ...loadConfig({ values: {}, unknown: [] }, '/nowhere'), bindings };
-    const gate = createInboundPolicy(config, textsFor('en'));
-    const reader = aTimeline(store, (at) => localLaneKey(gate, { route: at, peer: page.peer }));
+    const policy = createInboundPolicy(config, textsFor('en'));
+    const reader = aTimeline(store, (at) => localLaneKey(policy, { route: at, peer: page.peer }));
     const shown = async () =>
       (await reader.read(route, { limit: 2 })).map(({ author, text, state }) => [author.kind, text, state]);
     const answered = async (text: string) => {

@@ -95,12 +95,12 @@ function intakeOver(store: Store | CutStore, dataDir: string, receiving: Receivi
     { values: { PARLEY_DATA_DIR: dataDir, PARLEY_DM_POLICY: 'open' }, unknown: [] },
     dataDir,
   );
-  const gate = createInboundPolicy(config, textsFor('en'));
+  const policy = createInboundPolicy(config, textsFor('en'));
   const commands = commandDeps;
   return createIntake(
     {
       store,
-      gate,
+      policy,
       commands,
       clock: systemClock,
       log: silentLog,

@@ -19,7 +19,7 @@ const allowlist = gateOf({ PARLEY_DM_POLICY: 'allowlist' });
 type Said = { readonly sender: string; readonly kind: 'dm' | 'group'; readonly isMention: boolean };
 
 /** Returns intake's decision about a message from a sender without an approval. */
-function decide(said: Said, gate: InboundPolicy): Decision {
+function decide(said: Said, policy: InboundPolicy): Decision {
   const envelope: InboundEnvelope = {
     eventKey: eventKey('message:1'),
     sentAt: 0,
@@ -40,7 +40,7 @@ function decide(said: Said, gate: InboundPolicy): Decision {
       repliesToBot: false,
     },
   };
-  const proposed = propose(gate, {
+  const proposed = propose(policy, {
     envelope,
     facts: undefined,
     links: noLinks,

@@ -26,7 +26,11 @@ const say = (text: string, tools: readonly ToolSpec[] = [listTool]) =>
 const callIn = (events: readonly ModelEvent[]) => events.find((event) => event.type === 'tool_use_start');
 
 /** Returns the conversation after the demo's turn and the result of its call. */
-function goOn(messages: readonly LlmMessage[], events: readonly ModelEvent[], steer?: string): LlmMessage[] {
+function continueRun(
+  messages: readonly LlmMessage[],
+  events: readonly ModelEvent[],
+  steer?: string,
+): LlmMessage[] {
   const call = callIn(events);
   if (call === undefined) throw new Error('the demo called no tool');
   const result = { type: 'tool_result' as const, toolCallId: call.id, content: 'notes.md', isError: false };
@@ -61,9 +65,9 @@ describe('the demo model', () => {
     const events = await eventsOf(aDemo().demo, aRequest({ messages, tools: [listTool, statusTool] }));
     expect(callIn(events)).toMatchObject({ name: 'list' });
     expect(events.find((event) => event.type === 'tool_use_delta')).toMatchObject({ json: '{"path":"."}' });
-    expect(textIn(await eventsOf(aDemo().demo, aRequest({ messages: goOn(messages, events) })))).toContain(
-      'notes.md',
-    );
+    expect(
+      textIn(await eventsOf(aDemo().demo, aRequest({ messages: continueRun(messages, events) }))),
+    ).toContain('notes.md');
   });
 
   it('gives two sub-agents a part each and combines both results in one answer', async () => {
@@ -104,7 +108,7 @@ describe('the demo model', () => {
     for (let step = 1; step <= 4; step += 1) {
       const events = await eventsOf(demo, aRequest({ messages, tools: [listTool] }));
       said.push(/step \d of \d|Part 2 is done/.exec(textIn(events))?.[0] ?? '');
-      if (callIn(events)) messages = goOn(messages, events);
+      if (callIn(events)) messages = continueRun(messages, events);
     }
     expect(said).toEqual(['step 1 of 3', 'step 2 of 3', 'step 3 of 3', 'Part 2 is done']);
     expect(clock.waits.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(3000);
@@ -135,7 +139,7 @@ describe('the demo model', () => {
       if (call === undefined) break;
       const input = events.find((event) => event.type === 'tool_use_delta')?.json ?? '';
       expect(guard.admit({ name: call.name, input })).toBe(true);
-      messages = goOn(messages, events);
+      messages = continueRun(messages, events);
     }
     const before = Array.from({ length: count - 1 }, (_, index) => `Step ${index + 1} of ${count}`);
     expect(steps).toEqual([...before, `Done: all ${count}`]);
@@ -147,7 +151,7 @@ describe('the demo model', () => {
     const first = await eventsOf(demo, aRequest({ messages, tools: [listTool] }));
     const steered = await eventsOf(
       demo,
-      aRequest({ messages: goOn(messages, first, 'what about lunch?'), tools: [listTool] }),
+      aRequest({ messages: continueRun(messages, first, 'what about lunch?'), tools: [listTool] }),
     );
     expect(textIn(steered)).toContain('“what about lunch?”');
     expect(steered.at(-1)).toMatchObject({ finish: 'end_turn' });

@@ -5,7 +5,7 @@ import { patienceMs } from '../support/patience.ts';
 
 /** Returns a gate, and calls on it that hang until the test ends them. */
 function aGate(patienceMs = 40) {
-  const gate = new DiskGate({ most: 3, mostOfOne: 2, patienceMs });
+  const gate = new DiskGate({ most: 3, maxPerItem: 2, patienceMs });
   const hanging: (() => void)[] = [];
   const counts = { running: 0, most: 0 };
   const hang = <T>(disk: string, result: T, drop?: (late: T) => void) =>

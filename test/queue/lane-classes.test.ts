@@ -51,7 +51,7 @@ async function openRedisForTest() {
       await done(laneKey);
       atWork.set(name, (atWork.get(name) ?? 1) - 1);
     };
-    const driver = { drive, goOn: () => Promise.resolve(), termsFor: () => nothingReserved };
+    const driver = { drive, continueRun: () => Promise.resolve(), termsFor: () => nothingReserved };
     const redis = await connect();
     const workers = startLaneWorkers({
       ...{ redis, keys, log: silentLog, concurrency, driver },

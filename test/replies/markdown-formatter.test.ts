@@ -41,7 +41,7 @@ describe('the formatter of long texts', () => {
   });
 
   it('returns a text unformatted that is too long, waits too long, or comes too late', async () => {
-    const formatter = aDesk({ mostWaiting: 1, totalMs: 300, parseMs: 60_000 });
+    const formatter = aDesk({ maxWaiting: 1, totalMs: 300, parseMs: 60_000 });
     const held = formatter.format(endless);
     const refused = await formatter.format('**a**');
     expect(refused).toEqual({ text: '**a**', spans: [] });

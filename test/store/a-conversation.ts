@@ -36,12 +36,12 @@ export function aCourier(store: Store, conversationKey: string, over: Partial<De
     return claimed;
   };
   const record = (claimed: ClaimedPart, result: SendOutcome, claimsNext = false): Promise<Delivery> => {
-    const { epoch, part, mayStandSince } = claimed;
+    const { epoch, part, mayHaveArrivedSince } = claimed;
     return store.write(recordDelivery, {
       ...target,
       epoch,
       partKey: part.key,
-      mayStandSince,
+      mayHaveArrivedSince,
       result,
       claimsNext,
     });

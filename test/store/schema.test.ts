@@ -3,11 +3,11 @@ import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { differencesOf, migrationNames, migrations } from '../../src/store/migrate.ts';
 import {
-  type AskCatalogue,
-  expectedCatalogue,
+  type AskCatalog,
+  expectedCatalog,
   fingerprintOf,
-  readCatalogue,
-} from '../../src/store/migrations/catalogue.ts';
+  readCatalog,
+} from '../../src/store/migrations/catalog.ts';
 import { inspectStore } from '../../src/store/open-configured.ts';
 import type { StoreSettings } from '../../src/store/open-store.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
@@ -87,7 +87,7 @@ const engines = [
 
 it('checks each migration against its fingerprint, so that changing a released one fails', () => {
   const adds = Object.values(migrations).map((step) => step.adds);
-  const fingerprints = adds.map((_, at) => fingerprintOf(expectedCatalogue(adds.slice(0, at + 1))));
+  const fingerprints = adds.map((_, at) => fingerprintOf(expectedCatalog(adds.slice(0, at + 1))));
   expect(fingerprints).toEqual(Object.values(migrations).map(({ fingerprint }) => fingerprint));
 });
 
@@ -102,8 +102,8 @@ for (const { name, isThere, make } of engines)
     it('creates a schema that matches the fingerprint of the released migrations', async () => {
       const { run, dialect } = await made();
       const steps = Object.values(migrations).map(({ adds }) => adds);
-      const found = await readCatalogue(run as AskCatalogue, dialect, steps);
-      expect([...found].sort()).toEqual([...expectedCatalogue(steps)].sort());
+      const found = await readCatalog(run as AskCatalog, dialect, steps);
+      expect([...found].sort()).toEqual([...expectedCatalog(steps)].sort());
       expect(fingerprintOf(found)).toBe(migrations[migrationNames.at(-1) ?? '']?.fingerprint);
     });
 
@@ -130,7 +130,7 @@ for (const { name, isThere, make } of engines)
       await run('drop index "outboxRun"');
       await run('drop index "inboxOpen"');
       await run(`create index "inboxOpen" on inbox ("laneKey") where "state" = 'held'`);
-      const differences = () => differencesOf(run as AskCatalogue, dialect, { taken: migrationNames });
+      const differences = () => differencesOf(run as AskCatalog, dialect, { taken: migrationNames });
       expect((await differences()).indexes.map((index) => index.name)).toEqual(['inboxOpen', 'outboxRun']);
       await (await openStore(settings)).close();
       expect(await differences()).toEqual({ misfits: [], indexes: [] });

@@ -46,7 +46,7 @@ export async function anAccessFixture(
   const configPath = join(dataDir, `${bot}.json`);
   await writeFile(configPath, JSON.stringify({ ...settingsOf(policies, network), ...config }));
   const values = { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: configPath };
-  const gate = createInboundPolicy(loadConfig({ values, unknown: [] }, dataDir), textsFor('en'));
+  const policy = createInboundPolicy(loadConfig({ values, unknown: [] }, dataDir), textsFor('en'));
   const lease = await store.write(claimAccount, { account, holder, leaseMs: 600_000 });
   if (lease.kind !== 'held') throw new Error('the account is busy');
   const file = join(dataDir, 'parley.db');
@@ -56,7 +56,7 @@ export async function anAccessFixture(
     createIntake(
       {
         store: over,
-        gate,
+        policy,
         commands: commandDeps,
         clock: systemClock,
         log: silentLog,

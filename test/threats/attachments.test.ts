@@ -14,7 +14,7 @@ import { isLong } from '../support/long-run.ts';
 import { hostileFiles, shownImages } from './hostile-files.ts';
 
 const maxMb = isLong ? 20 : 1;
-const mostGrowthMb = 100;
+const maxGrowthMb = 100;
 const mark = `escaped-${crypto.randomUUID()}`;
 
 it('protects memory, other chats and the disk, whatever files are sent', {
@@ -57,7 +57,7 @@ it('protects memory, other chats and the disk, whatever files are sent', {
   console.info(
     `another chat was answered within ${waitedMs.join(' and ')} ms; at most ${grownMb} MB more memory`,
   );
-  expect(grownMb).toBeLessThan(mostGrowthMb);
+  expect(grownMb).toBeLessThan(maxGrowthMb);
   expect(findBreaches(dataDir)).toEqual([]);
   expect(filesBeside(home)).toEqual(before);
   expect([dirname(home), process.cwd()].filter((folder) => existsSync(join(folder, mark)))).toEqual([]);

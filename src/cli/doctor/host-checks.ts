@@ -108,7 +108,7 @@ async function checkMode({ path, mode, fixes }: Private): Promise<readonly Docto
 }
 
 /** Below this, Parley accepts no messages. */
-const leastBytes = 200 * 1024 * 1024;
+const minBytes = 200 * 1024 * 1024;
 const comfortableBytes = 1024 * 1024 * 1024;
 
 async function checkSpace(dataDir: string): Promise<DoctorCheck> {
@@ -119,7 +119,7 @@ async function checkSpace(dataDir: string): Promise<DoctorCheck> {
 export function judgeSpace(freeBytes: number, dataDir: string): DoctorCheck {
   const detail = `${Math.floor(freeBytes / (1024 * 1024))} MB free`;
   const fix = `free space on the disk of ${dataDir}`;
-  if (freeBytes < leastBytes)
+  if (freeBytes < minBytes)
     return failed('disk', `${detail}; Parley stops accepting messages below 200 MB`, fix);
   return freeBytes < comfortableBytes ? warning('disk', detail, fix) : ok('disk', detail);
 }

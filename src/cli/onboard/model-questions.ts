@@ -12,7 +12,7 @@ import { placeOf } from './report-settings.ts';
 
 const timeoutMs = 15_000;
 /** How many of a server's models are offered to choose from. */
-const mostModels = 15;
+const maxModels = 15;
 const vendors = {
   anthropic: {
     name: 'Anthropic',
@@ -198,7 +198,7 @@ async function askServer(ask: Prompter, { config, check }: ModelDeps): Promise<A
 
 async function askModelId(ask: Prompter, models: readonly string[]): Promise<string> {
   const other = ' other';
-  if (models.length > 0 && models.length <= mostModels) {
+  if (models.length > 0 && models.length <= maxModels) {
     const options = [
       ...models.map((id) => ({ value: id, label: id })),
       { value: other, label: 'Another one' },

@@ -25,7 +25,7 @@ export type OtlpTracer = Tracer & {
 };
 
 /** How many spans may wait, how many go into one request, and the time between two requests, ms. */
-const [mostWaiting, mostAtOnce, intervalMs] = [4_096, 512, 5_000] as const;
+const [maxWaiting, maxAtOnce, intervalMs] = [4_096, 512, 5_000] as const;
 const [sendMs, closeMs] = [10_000, 2_000] as const;
 
 /** Creates the tracer; nothing is sent before the first span. */
@@ -50,7 +50,7 @@ export function createOtlpTracer(deps: OtlpTracerDeps): OtlpTracer {
   };
   const flush = async (timeoutMs: number) => {
     while (waiting.length > 0) {
-      const spans = waiting.splice(0, mostAtOnce);
+      const spans = waiting.splice(0, maxAtOnce);
       try {
         await send(spans, timeoutMs);
         isFailing = false;
@@ -64,7 +64,7 @@ export function createOtlpTracer(deps: OtlpTracerDeps): OtlpTracer {
   };
   return {
     record: (span) => {
-      if (waiting.length >= mostWaiting) waiting.shift();
+      if (waiting.length >= maxWaiting) waiting.shift();
       waiting.push(span);
       sending ??= clock
         .wait(intervalMs, closing.signal)

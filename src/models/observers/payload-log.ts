@@ -23,7 +23,7 @@ export type PayloadLog = CallObserver & {
 };
 
 /** How many calls may wait to be written. */
-const mostWaiting = 64;
+const maxWaiting = 64;
 /** Longest line, UTF-16 units: the oldest messages of a longer request are left out. */
 const longestLine = 4_000_000;
 
@@ -49,7 +49,7 @@ export function createPayloadLog({ file, clock, log, redact }: PayloadLogDeps): 
     }
   };
   const add = (entry: Entry) => {
-    if (waiting.length >= mostWaiting) {
+    if (waiting.length >= maxWaiting) {
       dropped += 1;
       return;
     }

@@ -15,7 +15,7 @@ export type ToolDelta = Partial<ChatCompletionChunk.Choice.Delta.ToolCall> & {
 type OpenCall = { readonly wireId: string; readonly id: string; readonly json: JsonEnd; signature?: string };
 
 /** Far more than an answer may make; the draft reports the first excess call. */
-const mostCalls = 1_000;
+const maxCalls = 1_000;
 
 export class ToolCallReader {
   readonly #model: string;
@@ -42,7 +42,7 @@ export class ToolCallReader {
     let call = known;
     if (known === undefined || isAnother(known, wireId, name)) {
       // Arguments of a call that was never named can't be assigned to a tool.
-      if (name === '' || this.#count >= mostCalls) return [];
+      if (name === '' || this.#count >= maxCalls) return [];
       events.push(...this.#end(index));
       call = this.#begin(index, wireId);
       events.push({ type: 'tool_use_start', id: call.id, name });

@@ -132,7 +132,7 @@ export function chargeOf(
 }
 
 /** Dearer calls don't exist; a server that charges more has miscounted. */
-const mostDollars = 10_000;
+const maxDollars = 10_000;
 
 function chargeIn(wire: WireUsage | undefined): number | undefined {
   if (typeof wire !== 'object' || wire === null) return undefined;
@@ -152,7 +152,7 @@ function chargeIn(wire: WireUsage | undefined): number | undefined {
 }
 
 /** A charge of nothing is a field that nobody filled in. */
-function dollarsIn(value: unknown, most = mostDollars): number | undefined {
+function dollarsIn(value: unknown, most = maxDollars): number | undefined {
   return typeof value === 'number' && value > 0 && value <= most ? value : undefined;
 }
 

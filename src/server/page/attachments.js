@@ -4,7 +4,7 @@ import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
-const mostFiles = 10;
+const maxFiles = 10;
 /** Longest text of a message, in UTF-16 code units, as the gateway accepts it. */
 export const maxTextLength = 32_000;
 
@@ -23,9 +23,9 @@ export function createAttachments(page) {
       files: page.state().files.map((file) => (file.key === key ? { ...file, ...news } : file)),
     });
   return {
-    isFull: () => page.state().files.length >= mostFiles,
+    isFull: () => page.state().files.length >= maxFiles,
     add: (chosen) => {
-      for (const file of [...chosen].slice(0, mostFiles - page.state().files.length)) {
+      for (const file of [...chosen].slice(0, maxFiles - page.state().files.length)) {
         const entry = { key: randomId(), name: file.name, mimeType: file.type, sizeBytes: file.size };
         page.update({ files: [...page.state().files, entry] });
         sendFile(file).then(

@@ -26,12 +26,12 @@ export class SessionsView extends Component {
 }
 
 function SessionLine({ session }) {
-  const { title, key, messageCount, tokens, cost, isSummarised, updatedAt } = session;
+  const { title, key, messageCount, tokens, cost, isSummarized, updatedAt } = session;
   return html`<li>
     <span class="name">${title ?? key}</span>
     <span class="word">$${(cost / 1e6).toFixed(4)}</span>
     <span class="detail">messages: ${messageCount}, tokens: ${tokens.prompt + tokens.completion}${
-      isSummarised && ', summarised'
+      isSummarized && ', summarised'
     }, ${timeText(updatedAt)}</span>
   </li>`;
 }

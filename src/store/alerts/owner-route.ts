@@ -21,9 +21,9 @@ export type OwnerSearch = {
   readonly notIn?: string;
 };
 
-const mostLanes = 200;
+const maxLanes = 200;
 /** How many messages of a conversation shared by several accounts are searched for a usable account. */
-const mostMessages = 1000;
+const maxMessages = 1000;
 
 /** Reads the direct conversation in which an owner last wrote a message or a command, among those that may be used. */
 export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
@@ -57,7 +57,7 @@ function commandedSince(tx: Tx, since: number) {
     .where(hasCommand())
     .where('commandedAt', '>', since)
     .orderBy('commandedAt', 'desc')
-    .limit(mostLanes)
+    .limit(maxLanes)
     .execute();
 }
 
@@ -97,7 +97,7 @@ function lanesOfOwners(tx: Tx) {
     .select(['key', 'ownerAt'])
     .where(isOwnersLane())
     .orderBy('ownerAt', 'desc')
-    .limit(mostLanes)
+    .limit(maxLanes)
     .execute();
 }
 
@@ -111,7 +111,7 @@ function writtenIn(tx: Tx, laneKey: string) {
     .where('laneKey', '=', laneKey)
     .where('source', '=', 'platform')
     .orderBy('seq', 'desc')
-    .limit(mostMessages)
+    .limit(maxMessages)
     .execute();
 }
 

@@ -1,4 +1,4 @@
-import { type Authority, leastTrusted } from '#contracts/outcome.ts';
+import { type Authority, lowestAuthority } from '#contracts/outcome.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
@@ -80,5 +80,5 @@ export const steerChild: StoreCommand<SteeredChild, SteerResult> = {
 
 /** Says whether that authority has all rights of the child. */
 export function mayDirect(authority: Authority, child: { readonly authority: string }): boolean {
-  return leastTrusted(authority, child.authority as Authority) === child.authority;
+  return lowestAuthority(authority, child.authority as Authority) === child.authority;
 }

@@ -43,7 +43,7 @@ export type Delivery =
       /** The lane whose timeline contains it. */
       readonly laneKey: string | undefined;
       /** When an earlier attempt that may have arrived began. */
-      readonly mayStandSince: number | undefined;
+      readonly mayHaveArrivedSince: number | undefined;
       /** Whether to send it, or to look for the earlier attempt first. */
       readonly step: 'send' | 'look-up';
     }
@@ -89,7 +89,7 @@ export type RecordDeliveryInput = DeliveryPolicy & {
   /** As claimed. */
   readonly attempts?: number;
   /** As claimed: when an earlier attempt that may have arrived began. */
-  readonly mayStandSince?: number | undefined;
+  readonly mayHaveArrivedSince?: number | undefined;
   readonly result: SendOutcome;
   /** False when the holder is about to stop and leaves the conversation to another one. */
   readonly claimsNext: boolean;
@@ -156,7 +156,7 @@ type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch:
 function asUnclaimed(part: HeadPart, recorded?: RecordDeliveryInput): HeadPart {
   if (part.state !== 'sending') return part;
   // The commit that recorded its result has claimed it again.
-  const before = { attempts: part.attempts - 1, sendingAt: recorded?.mayStandSince ?? null };
+  const before = { attempts: part.attempts - 1, sendingAt: recorded?.mayHaveArrivedSince ?? null };
   if (part.key === recorded?.partKey) return { ...part, state: 'pending', ...before };
   return part.attempts >= firstRepeat ? part : { ...part, state: 'pending', attempts: 0, sendingAt: null };
 }
@@ -198,7 +198,7 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
       purpose: part.purpose,
       ageMs: tx.now - part.createdAt,
       laneKey: part.laneKey ?? undefined,
-      mayStandSince: part.sendingAt ?? undefined,
+      mayHaveArrivedSince: part.sendingAt ?? undefined,
       step,
     };
   }
@@ -230,7 +230,7 @@ const partsOf = (db: Kysely<Tables>, of: QueryParams<{ conversationKey: string }
     .orderBy('place');
 
 /** Limits the sends of a part whose call never gets an answer, however long repeats are safe. */
-const mostRepeats = 10;
+const maxRepeats = 10;
 
 type Candidate = {
   readonly content: Outbound['content'];
@@ -245,7 +245,7 @@ function stepFor(
   { content, sendingAt, attempts }: Candidate,
 ): 'send' | 'look-up' | 'give-up' {
   if (sendingAt === null) return 'send';
-  const mayRepeat = attempts < mostRepeats;
+  const mayRepeat = attempts < maxRepeats;
   if (isChange(content)) return mayRepeat ? 'send' : 'give-up';
   // `abs`, because the clock may have been set back since.
   if (Math.abs(tx.now - sendingAt) < head.repeatSafeMs && mayRepeat) return 'send';

@@ -18,7 +18,7 @@ export type Repeat = {
   readonly dueAt: number;
   readonly problem: string;
   /** When an attempt that may have arrived began; undefined when the part certainly hasn't arrived. */
-  readonly mayStandSince: number | undefined;
+  readonly mayHaveArrivedSince: number | undefined;
   /** The wait that the platform asks for, ms. */
   readonly askedMs?: number | undefined;
 };

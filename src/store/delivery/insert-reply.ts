@@ -70,7 +70,7 @@ export async function insertReply(
     purpose,
     ageMs: 0,
     laneKey: timeline?.laneKey,
-    mayStandSince: undefined,
+    mayHaveArrivedSince: undefined,
     step: 'send',
   } as const;
   return { waiting: undefined, claimed: { conversationKey, delivery }, isUnreachable };

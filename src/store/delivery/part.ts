@@ -74,15 +74,15 @@ type NextAttempt = {
   readonly partKey: string;
   readonly dueAt: number;
   readonly problem: string;
-  readonly mayStandSince: number | undefined;
+  readonly mayHaveArrivedSince: number | undefined;
 };
 
 /** Lets the part wait for another attempt. */
 export async function returnPart(tx: Tx, next: NextAttempt): Promise<void> {
-  const { partKey, dueAt, problem, mayStandSince } = next;
+  const { partKey, dueAt, problem, mayHaveArrivedSince } = next;
   await changeRow(tx, 'outbox', partKey, {
     state: 'pending',
-    sendingAt: mayStandSince ?? null,
+    sendingAt: mayHaveArrivedSince ?? null,
     dueAt,
     problem,
   });

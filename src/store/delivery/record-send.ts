@@ -31,12 +31,12 @@ type Retry = Extract<SendResult, { readonly kind: 'retry' }> & { readonly askedM
 export type PartEnd = Ambiguous & {
   readonly result: SendOutcome;
   /** When an earlier attempt that may have arrived began. */
-  readonly mayStandSince?: number | undefined;
+  readonly mayHaveArrivedSince?: number | undefined;
 };
 
 /** Records the result of the part's call. `asked`: its wait, if the caller has read it. */
 export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWait): Promise<void> {
-  const { conversationKey, partKey, result, mayStandSince } = settling;
+  const { conversationKey, partKey, result, mayHaveArrivedSince } = settling;
   if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);
   switch (result.kind) {
     case 'sent':
@@ -47,7 +47,7 @@ export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWai
         partKey,
         dueAt: tx.now + result.afterMs,
         problem: result.reason,
-        mayStandSince,
+        mayHaveArrivedSince,
         askedMs: result.askedMs,
       });
       return result.isOutage || result.askedMs !== undefined ? refundAttempt(tx, partKey) : undefined;
@@ -57,7 +57,7 @@ export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWai
       return settleLookup(tx, settling, result.found);
     case 'exhausted':
       // These attempts didn't arrive, but the one that was cut off before them may have.
-      if (mayStandSince !== undefined) return settleUnknown(tx, settling, result.reason);
+      if (mayHaveArrivedSince !== undefined) return settleUnknown(tx, settling, result.reason);
       return failAnswer(tx, { partKey, problem: result.reason });
     case 'failed':
       return settleFailure(tx, settling, result);
@@ -143,7 +143,7 @@ async function followMove(
 
 async function settleFailure(
   tx: StepTx,
-  { conversationKey, partKey, mayStandSince }: PartEnd,
+  { conversationKey, partKey, mayHaveArrivedSince }: PartEnd,
   { failure, reason: problem }: FailedSend,
 ): Promise<void> {
   const part = await readRow(tx, 'outbox', partKey, ['route', 'content', 'purpose']);
@@ -158,7 +158,12 @@ async function settleFailure(
   }
   const dueAt = tx.now + (repair.kind === 'wait' ? repair.delayMs : 0);
   const isUnsent = repair.kind === 'part' && repair.isUnsent;
-  await reschedulePart(tx, { partKey, dueAt, problem, mayStandSince: isUnsent ? undefined : mayStandSince });
+  await reschedulePart(tx, {
+    partKey,
+    dueAt,
+    problem,
+    mayHaveArrivedSince: isUnsent ? undefined : mayHaveArrivedSince,
+  });
   if (repair.kind === 'wait') await refundAttempt(tx, partKey);
   if (repair.kind === 'part' && repair.content) {
     const content = JSON.stringify(repair.content);
@@ -202,7 +207,7 @@ type Ambiguous = {
 const firstPauseMs = 1_000;
 const longestPauseMs = 15_000;
 /** Limits sends of a part that its platform drops every time, since it would hold up its conversation forever. */
-const mostSends = 100;
+const maxSends = 100;
 /** How long after the send a lookup that fails for reasons other than an outage is given up, ms. */
 const lookupPatienceMs = 600_000;
 
@@ -211,9 +216,10 @@ async function settleUnknown(tx: Tx, ambiguous: Ambiguous, problem: string): Pro
   if (repeatSafeMs > 0 || canLookUp) {
     const { attempts, sendingAt } = await sendingOf(tx, partKey);
     const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (attempts - 1));
-    return reschedulePart(tx, { partKey, dueAt: tx.now + pauseMs, problem, mayStandSince: sendingAt });
+    return reschedulePart(tx, { partKey, dueAt: tx.now + pauseMs, problem, mayHaveArrivedSince: sendingAt });
   }
-  if (resendUnknown) return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+  if (resendUnknown)
+    return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayHaveArrivedSince: undefined });
   return endPart(tx, { key: partKey, state: 'unknown', problem });
 }
 
@@ -229,12 +235,12 @@ async function settleLookup(tx: Tx, ambiguous: Ambiguous, found: Found): Promise
         return endPart(tx, { key: partKey, state: 'unknown', problem });
       const dueAt = tx.now + retryAfterMs(afterMs);
       const askedMs = afterMs > longestWaitMs ? askedWaitMs(afterMs) : undefined;
-      return reschedulePart(tx, { partKey, dueAt, problem, mayStandSince: sendingAt, askedMs });
+      return reschedulePart(tx, { partKey, dueAt, problem, mayHaveArrivedSince: sendingAt, askedMs });
     }
     case 'unknown': {
       const problem = found.reason;
       if (resendUnknown)
-        return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+        return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayHaveArrivedSince: undefined });
       return endPart(tx, { key: partKey, state: 'unknown', problem });
     }
     default:
@@ -265,8 +271,8 @@ async function settleCandidates(tx: Tx, part: Ambiguous, messageIds: readonly st
   if (own === undefined) {
     const problem = 'the send was cut off and had not arrived';
     const { attempts } = await sendingOf(tx, partKey);
-    if (attempts >= mostSends) return failAnswer(tx, { partKey, problem });
-    return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+    if (attempts >= maxSends) return failAnswer(tx, { partKey, problem });
+    return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayHaveArrivedSince: undefined });
   }
   await endPart(tx, { key: partKey, state: 'sent', receipts: [own] });
   await storeReceipts(tx, { conversationKey, partKey, receipts: [own] });

@@ -77,7 +77,7 @@ async function readContentAndRoute(tx: Tx, id: string): Promise<Said> {
 }
 
 /** The most summary lines that the next run reads, however long it takes to begin. */
-const mostSummaries = 200;
+const maxSummaries = 200;
 
 /**
  * Reduces the row to one line before the next run, into which it ends merged. When there are too many lines, removes
@@ -92,7 +92,7 @@ async function summarize(
   const fresh = await findRow(tx, 'lanes', lane.key, ['overflow']);
   const summary: Summary = { inboxId: row.id, seq: row.seq, line };
   const all = [...json.summaries(fresh?.overflow ?? null), summary];
-  const overflow = all.slice(-mostSummaries);
+  const overflow = all.slice(-maxSummaries);
   await changeRow(tx, 'lanes', lane.key, { overflow: JSON.stringify(overflow) });
   await endItems(tx, [row.id], { outcome: 'merged', outcomeReason: summarized });
   return all.length > overflow.length ? all[0] : undefined;

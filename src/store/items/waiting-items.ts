@@ -52,7 +52,7 @@ export const readHeadDue: StoreQuery<{ readonly laneKey: string }, number | unde
 };
 
 /** Larger than the highest cap that the configuration accepts, since corrections and commands don't count. */
-const mostRead = 2_000;
+const maxRead = 2_000;
 
 const columns = [
   'id',
@@ -85,7 +85,7 @@ function waitingIn(db: Tx['db'], of: QueryParams<{ laneKey: string }>) {
     .where('state', '=', 'waiting')
     .orderBy('rank')
     .orderBy('seq')
-    .limit(mostRead);
+    .limit(maxRead);
 }
 
 type Row = Pick<Selectable<InboxTable>, (typeof columns)[number]>;

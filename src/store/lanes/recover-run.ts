@@ -33,7 +33,7 @@ export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
       .orderBy('transcript.position')
       .orderBy('ordinal')
       .execute();
-    const summarised = await readSummarisedCalls(tx, runId);
+    const summarised = await readSummarizedCalls(tx, runId);
     return calls.map((call) => {
       const known = summarised.get(`${call.messageId} ${call.callId}`);
       // A waiting call has started: depending on its replay class it is made again or reported as unknown.
@@ -47,7 +47,7 @@ export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
 const guarded = 100;
 
 /** Reads the run's newest calls that its model no longer sees, by message and call. */
-async function readSummarisedCalls(tx: Tx, runId: string): Promise<ReadonlyMap<string, SummarisedCall>> {
+async function readSummarizedCalls(tx: Tx, runId: string): Promise<ReadonlyMap<string, SummarisedCall>> {
   const rows = await tx.db
     .selectFrom('toolCalls')
     .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')

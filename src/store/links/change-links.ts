@@ -3,7 +3,7 @@
  * other links both, in the transaction that uses up the code. Neither conversation is moved: the identity's session key
  * leads to the lane of the account that asked for the code, where its transcript, run and waiting messages continue.
  * Messages waiting in the other conversation's lane are answered there, and its transcript remains readable. Rights
- * aren't changed here: they belong to the accounts (`src/inbound/authorise.ts`).
+ * aren't changed here: they belong to the accounts (`src/inbound/authorize.ts`).
  */
 
 import type { Authority } from '#contracts/outcome.ts';

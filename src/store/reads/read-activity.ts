@@ -8,15 +8,15 @@ import { readChildUsage, readLiveChildren } from '../children/child.ts';
 import { senderRef } from '../items/item-change.ts';
 
 /** Maximum number of tools listed; a batch may have started more. */
-const mostTools = 20;
+const maxTools = 20;
 /** Maximum number of listed sub-agents that the conversation itself spawned. */
-const mostChildren = 50;
+const maxChildren = 50;
 
 /** Reads the lane's run, in any process, with its active tools and reason for waiting, and the lane's sub-agents. */
 export const readActivity: StoreQuery<{ readonly laneKey: string }, TimelineActivity> = {
   query: 'readActivity',
   run: async (tx, { laneKey }) => {
-    const children = await readConversationChildren.run(tx, { laneKeys: [laneKey], limit: mostChildren });
+    const children = await readConversationChildren.run(tx, { laneKeys: [laneKey], limit: maxChildren });
     const lane = await findRow(tx, 'lanes', laneKey, ['mode']);
     return {
       ...(await readRun(tx, laneKey)),
@@ -41,7 +41,7 @@ async function readRun(tx: Tx, laneKey: string): Promise<Pick<TimelineActivity, 
     .where('state', 'in', ['started', 'waiting'])
     .orderBy('messageId')
     .orderBy('ordinal')
-    .limit(mostTools)
+    .limit(maxTools)
     .execute();
   const waitsFor = run.state === 'parked' ? { waitsFor: run.parkReason ?? '' } : {};
   return { run: { runId: run.id, tools: calls.map(({ name }) => name), ...waitsFor } };
@@ -65,7 +65,7 @@ export const readConversationChildren: StoreQuery<
     let above: readonly string[] = [];
     for (const laneKey of new Set(laneKeys)) above = [...above, ...(await readSessions(tx, laneKey))];
     for (let isFirst = true; above.length > 0; isFirst = false) {
-      const rows = await readBelow(tx, above, isFirst ? limit : mostBelow);
+      const rows = await readBelow(tx, above, isFirst ? limit : maxBelow);
       found.push(...rows);
       above = rows.map(({ id }) => id);
     }
@@ -97,7 +97,7 @@ function byName(a: string, b: string): number {
 }
 
 /** More nodes per level than a tree may have in its lifetime. */
-const mostBelow = 1_000;
+const maxBelow = 1_000;
 
 type Row = Awaited<ReturnType<typeof readNewest>>[number];
 

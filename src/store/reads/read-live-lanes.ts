@@ -37,7 +37,7 @@ export type LiveLane = {
     /** Somebody has asked it to stop. */
     readonly isStopping: boolean;
   };
-  /** The next items, in the order in which they will be taken; at most `mostItems`. */
+  /** The next items, in the order in which they will be taken; at most `maxItems`. */
   readonly waiting: readonly (WaitingItem & { readonly id: string })[];
   readonly waitingCount: number;
 };
@@ -53,7 +53,7 @@ export type LanePage = {
 };
 
 /** Maximum number of waiting items shown per lane. */
-const mostItems = 20;
+const maxItems = 20;
 
 export type LanesAsked = {
   readonly after?: LanePlace | undefined;
@@ -206,13 +206,13 @@ async function readWaitingOf(tx: Tx, keys: readonly string[]): Promise<ReadonlyM
     .orderBy('seq')
     .execute();
   const byLane = Map.groupBy(places, ({ laneKey }) => laneKey);
-  const ids = [...byLane.values()].flatMap((open) => open.slice(0, mostItems).map(({ id }) => id));
+  const ids = [...byLane.values()].flatMap((open) => open.slice(0, maxItems).map(({ id }) => id));
   if (ids.length === 0) return new Map();
   const rows = await tx.db.selectFrom('inbox').selectAll().where('id', 'in', ids).execute();
   const byId = new Map(rows.map((row) => [row.id, row]));
   return new Map(
     [...byLane].map(([laneKey, open]) => {
-      const shown = open.slice(0, mostItems).flatMap(({ id }) => byId.get(id) ?? []);
+      const shown = open.slice(0, maxItems).flatMap(({ id }) => byId.get(id) ?? []);
       const items = shown.map((row) => ({ id: row.id, ...waitingItemOf(row, tx.now) }));
       return [laneKey, { count: open.length, items, dueAt: shown[0]?.dueAt ?? 0 }];
     }),

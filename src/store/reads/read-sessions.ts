@@ -153,7 +153,7 @@ function reportOf(row: Row, usage: readonly PurposeUsage[] = []) {
       completion: sumOf((each) => each.completionTokens),
     },
     /** Whether a summary replaces its beginning. */
-    isSummarised: summaryMessageId !== undefined,
+    isSummarized: summaryMessageId !== undefined,
   };
 }
 

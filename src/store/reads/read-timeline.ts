@@ -216,7 +216,7 @@ function contentKind(tx: Tx) {
 type AnswerRef = { readonly runId: string; readonly answer: string };
 
 /** Maximum number of tool calls read for one page. */
-const mostSteps = 1_000;
+const maxSteps = 1_000;
 
 /** Reads the runs' ended tool calls, grouped by the answer that follows each. */
 async function readSteps(
@@ -243,7 +243,7 @@ async function readSteps(
     .where('toolCalls.state', '=', 'done')
     .orderBy('transcript.position')
     .orderBy('toolCalls.ordinal')
-    .limit(mostSteps)
+    .limit(maxSteps)
     .execute();
   if (calls.length === 0) return steps;
   const placed = await tx.db

@@ -67,7 +67,7 @@ class StableQueryCompiler extends SqliteQueryCompiler {
  * How many statements are kept. A query with a list of values has a different text for each length, so over this limit
  * the oldest is dropped; if needed, it is prepared again.
  */
-const mostStatements = 500;
+const maxStatements = 500;
 
 /** Prepares each statement once, since Parley's queries are few and their texts are stable. */
 export function cachedStatements(db: BetterSqlite3.Database): (sql: string) => BetterSqlite3.Statement {
@@ -77,7 +77,7 @@ export function cachedStatements(db: BetterSqlite3.Database): (sql: string) => B
     if (known) return known;
     const made = db.prepare(sql);
     const [oldest] = statements.keys();
-    if (oldest !== undefined && statements.size >= mostStatements) statements.delete(oldest);
+    if (oldest !== undefined && statements.size >= maxStatements) statements.delete(oldest);
     statements.set(sql, made);
     return made;
   };

@@ -100,11 +100,11 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     ...settings.config,
     access,
   } as Config;
-  const gate = createInboundPolicy(config, textsFor('en'));
+  const policy = createInboundPolicy(config, textsFor('en'));
   const commands = { ...commandDeps, ...(settings.budgets && { budgets: settings.budgets }) };
   const deps = {
     store,
-    gate,
+    policy,
     commands,
     clock: settings.clock ?? systemClock,
     log: settings.log ?? silentLog,

@@ -82,7 +82,7 @@ function apply(deps: AnswerDeps, arrived: Arrived): Reply {
   try {
     if ((request.headers['user-agent'] ?? '') === '') throw refuse('noUserAgent');
     if (match instanceof ApiError) throw match;
-    authorise(deps, match, request.headers.authorization);
+    authorize(deps, match, request.headers.authorization);
     verdict = deps.limiter.take(match.route, match.major, match.isInteraction);
     if (verdict.limited !== undefined) return tooMany(call, verdict.limited, verdict.headers);
     if (body instanceof ApiError) throw body;
@@ -102,7 +102,7 @@ function apply(deps: AnswerDeps, arrived: Arrived): Reply {
   }
 }
 
-function authorise(deps: AnswerDeps, match: Match, header: string | undefined): void {
+function authorize(deps: AnswerDeps, match: Match, header: string | undefined): void {
   if (match.isInteraction || match.route === 'GET /gateway') return;
   if (!header?.startsWith('Bot ') || !deps.isToken(header.slice(4))) throw refuse('unauthorized');
 }

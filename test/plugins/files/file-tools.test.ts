@@ -35,7 +35,7 @@ const contentOf = (path: string) => readFile(join(files.workspace, path), 'utf8'
 
 describe.runIf(process.platform === 'linux')('a workspace whose disk hangs', () => {
   it('limits a hanging disk to two threads, fails with advice and recovers when it answers', async () => {
-    const gate = new DiskGate({ most: 3, mostOfOne: 2, patienceMs: 1000 });
+    const gate = new DiskGate({ most: 3, maxPerItem: 2, patienceMs: 1000 });
     await put('AGENTS.md', 'rules');
     const prompt = createBootstrapFiles({ workspace: files.workspace, disks: gate });
     const rules = [{ name: 'AGENTS.md', text: 'rules' }];

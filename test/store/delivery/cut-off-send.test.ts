@@ -86,7 +86,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     await sending.settle(await sending.claim(), cutOff);
     expect(await sending.states()).toEqual(['pending']);
     const again = await sending.claim();
-    expect([again.step, again.attempts, typeof again.mayStandSince]).toEqual(['send', 2, 'number']);
+    expect([again.step, again.attempts, typeof again.mayHaveArrivedSince]).toEqual(['send', 2, 'number']);
     await sending.settle(again, arrived);
     expect(await sending.states()).toEqual(['sent m1']);
   });
@@ -120,7 +120,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     await sending.settle(await sending.claim(), cutOff);
     await sending.settle(await sending.claim(), refused);
     const third = await sending.claim();
-    expect(typeof third.mayStandSince).toBe('number');
+    expect(typeof third.mayHaveArrivedSince).toBe('number');
     await sending.settle(third, { kind: 'exhausted', reason: 'busy' });
     expect(await sending.states()).toEqual(['pending']);
   });
@@ -142,7 +142,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect((await sending.claim()).step).toBe('look-up');
     await sending.dies([]);
     const looking = await sending.claim();
-    expect([looking.step, typeof looking.mayStandSince]).toEqual(['look-up', 'number']);
+    expect([looking.step, typeof looking.mayHaveArrivedSince]).toEqual(['look-up', 'number']);
   });
 
   it('sends a part again if the lookup shows that it never arrived', async () => {
@@ -151,7 +151,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     await sending.dies();
     await sending.settle(await sending.claim(), found());
     const anew = await sending.claim();
-    expect([anew.step, anew.mayStandSince]).toEqual(['send', undefined]);
+    expect([anew.step, anew.mayHaveArrivedSince]).toEqual(['send', undefined]);
     await sending.settle(anew, arrived);
     expect(await sending.states()).toEqual(['sent m1']);
   });

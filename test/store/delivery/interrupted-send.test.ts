@@ -55,7 +55,7 @@ describeEachDatabase('an unanswered claim', (open) => {
       });
     expect((await claim('another')).kind).toBe('busy');
     expect(await claim('another', 'lost')).toMatchObject({
-      ...{ kind: 'part', attempts: 1, step: 'send', mayStandSince: undefined },
+      ...{ kind: 'part', attempts: 1, step: 'send', mayHaveArrivedSince: undefined },
     });
     // The holder knows of this claim, so its call may have begun.
     expect((await claim('lost')).kind).toBe('busy');

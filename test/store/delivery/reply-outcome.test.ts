@@ -77,10 +77,10 @@ describeEachDatabase("the outcome of a message whose reply can't be delivered", 
     const text = { text: 'hello', spans: [] };
     const content = { kind: 'edit', messageId: 'm1' as MessageId, text } as const;
     await answer(run, 'hello', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
-    const cutOff = { ...(await claimPart()), mayStandSince: 1 };
+    const cutOff = { ...(await claimPart()), mayHaveArrivedSince: 1 };
     const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'no such message' } as const;
     expect(await record(cutOff, result, true)).toMatchObject({
-      ...{ kind: 'part', step: 'send', mayStandSince: undefined },
+      ...{ kind: 'part', step: 'send', mayHaveArrivedSince: undefined },
       part: { key: cutOff.part.key, content: { kind: 'text', text } },
     });
   });

@@ -304,7 +304,7 @@ function createPair(
   };
 
   /** Notifies each sender of a waiting message, once. */
-  const tellAll = async () => {
+  const wakeOthers = async () => {
     const expected = model.waiting().filter((item) => item.kind === 'message' && !informed.has(item));
     for (const item of expected) informed.add(item);
     const untold = (await store.read(readUnnotified, { afterMs: -60_000 })).filter(
@@ -321,7 +321,7 @@ function createPair(
   const take = async (one: Step): Promise<void> => {
     switch (one.kind) {
       case 'tell-waiting':
-        return tellAll();
+        return wakeOthers();
       case 'arrive':
         return arrive(one.who);
       case 'edit':

@@ -39,12 +39,12 @@ describeEachDatabase('the list of conversations', (open) => {
 
     const [first, ...older] = await open().read(readSessionReports, { limit: 3 });
     expect(first).toMatchObject({
-      ...{ id: sessionId, key: laneKey, title: 'Green boats', messageCount: 5, isSummarised: true },
+      ...{ id: sessionId, key: laneKey, title: 'Green boats', messageCount: 5, isSummarized: true },
       ...{ tokens: { prompt: 360, completion: 90 }, cost: 207 },
     });
     const [key, nothing] = [aLane(other).key, { prompt: 0, completion: 0 }];
     expect(older).toMatchObject([
-      { key, isSummarised: false, tokens: nothing, cost: 0 },
+      { key, isSummarized: false, tokens: nothing, cost: 0 },
       { key, tokens: { prompt: 120, completion: 30 }, cost: 3 },
     ]);
     for (const idOrKey of [sessionId, laneKey])

@@ -4,7 +4,7 @@ import type { NamedCandidate } from './trace.ts';
 /** How many of the latest calls are found by their ids alone: models choose the ids, and an index would cost more. */
 const latestCalls = 10_000;
 /** Maximum number of calls offered; more than anybody wants to choose from. */
-const mostCalls = 20;
+const maxCalls = 20;
 
 /** Finds the tool calls named `<run>/<call>` or `<message>/<call>`, or by the call's id alone among the latest. */
 export async function findCalls(tx: Tx, id: string): Promise<readonly NamedCandidate[]> {
@@ -23,7 +23,7 @@ function calls(tx: Tx) {
     .innerJoin('runs', 'runs.id', 'toolCalls.runId')
     .select(['toolCalls.messageId', 'toolCalls.callId', 'toolCalls.startedAt', 'toolCalls.endedAt'])
     .select('runs.startedAt as begunAt')
-    .limit(mostCalls);
+    .limit(maxCalls);
 }
 
 async function findIn(tx: Tx, owner: string, callId: string) {
@@ -44,7 +44,7 @@ async function findLatest(tx: Tx, callId: string) {
     .selectFrom(latest)
     .select('latest.messageId')
     .where('latest.callId', '=', callId)
-    .limit(mostCalls)
+    .limit(maxCalls)
     .execute();
   const messageIds = named.map(({ messageId }) => messageId);
   if (messageIds.length === 0) return [];

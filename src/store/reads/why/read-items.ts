@@ -179,14 +179,14 @@ export async function readEventsOf(
   for (const { conversationKey, messageId } of [...items, ...asked]) {
     if (messageId === undefined) continue;
     const ofMessage = tx.db.selectFrom('ledger').selectAll().where('messageId', '=', messageId);
-    const events = ofMessage.where('conversationKey', '=', conversationKey).orderBy('at').limit(mostEvents);
+    const events = ofMessage.where('conversationKey', '=', conversationKey).orderBy('at').limit(maxEvents);
     add(await events.execute());
   }
   return [...found.values()];
 }
 
 /** Maximum number of events per message; reactions to it are events too. */
-const mostEvents = 50;
+const maxEvents = 50;
 
 /** A ledger row: one platform event and intake's decision about it. */
 export type EventFacts = ReturnType<typeof eventOf>;

@@ -44,7 +44,7 @@ export async function readRecord(tx: Tx, { kind, id }: RecordSubject): Promise<R
 }
 
 /** Maximum number of parts listed; more than anybody wants to read. */
-const mostParts = 20;
+const maxParts = 20;
 
 /** A conversation on its platform, as shown by `why`. */
 export type ConversationFacts = Awaited<ReturnType<typeof readConversation>>;
@@ -57,7 +57,7 @@ async function readConversation(tx: Tx, id: string) {
       .select('key')
       .where('conversationKey', '=', id)
       .where('purpose', '<>', 'preview')
-      .limit(mostParts);
+      .limit(maxParts);
   const open = await parts().where(isOpenPart()).orderBy('place').execute();
   const unknown = await parts().where(isUnknownPart()).execute();
   return {
@@ -65,7 +65,7 @@ async function readConversation(tx: Tx, id: string) {
     movedTo: row?.movedTo ?? undefined,
     admittedBy: row?.admittedBy ?? undefined,
     unreachableAt: row?.unreachableAt ?? undefined,
-    /** Keys of parts, at most `mostParts`. */
+    /** Keys of parts, at most `maxParts`. */
     openParts: open.map(({ key }) => key),
     unknownParts: unknown.map(({ key }) => key),
   };

@@ -110,7 +110,7 @@ function readSummaries(tx: Tx, { id, sessionId }: Row) {
 }
 
 /** More messages than a run has, including notes by others in between. */
-const mostMessages = 1000;
+const maxMessages = 1000;
 
 /** Reads a run's messages. The transcript is indexed by session; a run's messages begin where it took its first one. */
 async function readMessages(tx: Tx, { id, sessionId }: Row) {
@@ -129,7 +129,7 @@ async function readMessages(tx: Tx, { id, sessionId }: Row) {
     // Overheard messages that the run was shown may come just before it.
     .where('position', '>=', Number(first.position) - 2)
     .orderBy('position')
-    .limit(mostMessages)
+    .limit(maxMessages)
     .execute();
   return rows.filter((row) => row.runId === id).map(({ runId: _, ...message }) => message);
 }

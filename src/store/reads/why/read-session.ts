@@ -49,15 +49,15 @@ async function readLastRun(tx: Tx, sessionId: string): Promise<string | undefine
     .select('runId')
     .where('sessionId', '=', sessionId)
     .orderBy('position', 'desc')
-    .limit(mostNotes)
+    .limit(maxNotes)
     .execute();
   return rows.find(({ runId }) => runId !== null)?.runId ?? undefined;
 }
 
-const mostNotes = 50;
+const maxNotes = 50;
 
 /** Maximum number of waiting items listed; more than anybody wants to read. */
-const mostWaiting = 20;
+const maxWaiting = 20;
 
 /** A lane as shown by `why`. */
 export type LaneFacts = Awaited<ReturnType<typeof readLane>>;
@@ -71,7 +71,7 @@ export async function readLane(tx: Tx, key: string) {
       .selectFrom('inbox')
       .where('laneKey', '=', leadsTo ?? key)
       .where(isOpenItem());
-  const waiting = await open().select('id').orderBy('rank').orderBy('seq').limit(mostWaiting).execute();
+  const waiting = await open().select('id').orderBy('rank').orderBy('seq').limit(maxWaiting).execute();
   const counted = open().select((eb) => eb.fn.countAll<number>().as('count'));
   return {
     key,
@@ -79,7 +79,7 @@ export async function readLane(tx: Tx, key: string) {
     leadsTo,
     ...lane,
     run: await readLaneRun(tx, leadsTo ?? key),
-    /** Ids of its open items, the next one first; at most `mostWaiting`. */
+    /** Ids of its open items, the next one first; at most `maxWaiting`. */
     waiting: waiting.map(({ id }) => id),
     waitingCount: Number((await counted.executeTakeFirst())?.count ?? 0),
   };

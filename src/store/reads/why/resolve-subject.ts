@@ -133,7 +133,7 @@ async function isKnownPerson(tx: Tx, { ref, peer, accounts }: Peer): Promise<boo
 }
 
 /** Maximum number of sub-agents offered; more than anybody wants to choose from. */
-const mostChildren = 20;
+const maxChildren = 20;
 
 /** Finds sub-agents whose ids begin with the text, since lists show only the beginning. */
 async function findChildren(tx: Tx, id: string): Promise<readonly NamedCandidate[]> {
@@ -145,7 +145,7 @@ async function findChildren(tx: Tx, id: string): Promise<readonly NamedCandidate
     // A range, which any index supports: ids have 16 letters and digits, and digits sort first.
     .where('id', '>=', beginning.padEnd(16, '2'))
     .where('id', '<=', beginning.padEnd(16, 'z'))
-    .limit(mostChildren)
+    .limit(maxChildren)
     .execute();
   return rows.map((row) => ({
     asked: { kind: 'child', id: row.id },
@@ -204,7 +204,7 @@ async function findMessages(
 type MessageLocation = { readonly conversationKey: string; readonly messageId: string; readonly at: number };
 
 /** Maximum number of conversations offered; more than anybody wants to choose from. */
-const mostPlaces = 50;
+const maxPlaces = 50;
 
 async function readArrived(
   tx: Tx,
@@ -217,7 +217,7 @@ async function readArrived(
     .where('messageId', '=', messageId)
     .$if(conversationKey !== undefined, (query) => query.where('conversationKey', '=', conversationKey ?? ''))
     .groupBy('conversationKey')
-    .limit(mostPlaces)
+    .limit(maxPlaces)
     .execute();
   return rows.map((row) => ({ conversationKey: row.conversationKey, messageId, at: Number(row.at) }));
 }
@@ -239,7 +239,7 @@ async function readSent(
     .$if(conversationKey !== undefined, (query) =>
       query.where('conversations.key', '=', conversationKey ?? ''),
     )
-    .limit(mostPlaces)
+    .limit(maxPlaces)
     .execute();
   return rows.map((row) => ({ conversationKey: row.conversationKey, messageId, at: row.createdAt }));
 }

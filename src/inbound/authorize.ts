@@ -32,23 +32,23 @@ export type AccessRequest = {
   readonly isAdmitted?: boolean | undefined;
 };
 
-export function authorise(request: AccessRequest, policy: AccessPolicy): AccessDecision {
+export function authorize(request: AccessRequest, policy: AccessPolicy): AccessDecision {
   const { sender, chat } = request;
   switch (eventOrigin(request.event.kind)) {
     case 'unknown':
       return refused('unsupported-event');
     case 'platform':
       // It has no author: a bot or an anonymous administrator may have caused it.
-      return chat.kind === 'group' ? authorisePlace(request, policy) : authoriseDirect(request, policy);
+      return chat.kind === 'group' ? authorizePlace(request, policy) : authorizeDirect(request, policy);
     case 'person':
       if (sender.isSelf) return { kind: 'ignored', reason: 'own-message' };
       if (sender.isBot) return { kind: 'ignored', reason: 'bot-message' };
   }
   switch (chat.kind) {
     case 'dm':
-      return authoriseDirect(request, policy);
+      return authorizeDirect(request, policy);
     case 'group':
-      return authoriseMember(request, policy);
+      return authorizeMember(request, policy);
     default:
       chat.kind satisfies never;
       return refused('unsupported-event');
@@ -81,7 +81,7 @@ function eventOrigin(kind: InboundEvent['kind']): 'person' | 'platform' | 'unkno
  * `pairing` admits everyone whom `allowlist` admits, plus approved people. Owners may always write, unless the policy
  * is unknown.
  */
-function authoriseDirect(request: AccessRequest, policy: AccessPolicy): AccessDecision {
+function authorizeDirect(request: AccessRequest, policy: AccessPolicy): AccessDecision {
   const { route, sender, standing } = request;
   const isOwner = isOwnerBy(request, policy);
   const isNamed = names(policy.allowFrom, route.channel, sender.id);
@@ -122,8 +122,8 @@ export function authorityOf(ref: string, policy: AccessPolicy, role?: Role): Aut
   return policy.allowFrom.has(ref) || isPaired ? 'member' : 'guest';
 }
 
-function authoriseMember(request: AccessRequest, policy: AccessPolicy): AccessDecision {
-  const place = authorisePlace(request, policy);
+function authorizeMember(request: AccessRequest, policy: AccessPolicy): AccessDecision {
+  const place = authorizePlace(request, policy);
   if (place.kind !== 'allowed') return place;
   const { route, chat, sender } = request;
   if (sender.id === '') return refused('sender-not-allowed');
@@ -139,7 +139,7 @@ function authoriseMember(request: AccessRequest, policy: AccessPolicy): AccessDe
 }
 
 /** Decides whether this group is answered at all. A person's approval for direct messages never opens a group. */
-function authorisePlace({ route, chat, isAdmitted }: AccessRequest, policy: AccessPolicy): AccessDecision {
+function authorizePlace({ route, chat, isAdmitted }: AccessRequest, policy: AccessPolicy): AccessDecision {
   switch (policy.groupPolicy) {
     case 'allowlist': {
       const isNamed =

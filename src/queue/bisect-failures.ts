@@ -4,7 +4,7 @@ import { isStoreAway } from '#contracts/errors.ts';
  * Has the store act on all rows in one step. If that fails, it acts on each half separately, so that a bad row doesn't
  * hold up the others; `onBad` receives each bad row. Throws while the store is unavailable.
  */
-export async function actApart<Row, Result>(
+export async function bisectFailures<Row, Result>(
   rows: readonly Row[],
   act: (rows: readonly Row[]) => Promise<Result>,
   onBad: (row: Row, error: unknown) => Promise<void> | void,
@@ -21,8 +21,8 @@ export async function actApart<Row, Result>(
     }
     const half = Math.ceil(rows.length / 2);
     return [
-      ...(await actApart(rows.slice(0, half), act, onBad)),
-      ...(await actApart(rows.slice(half), act, onBad)),
+      ...(await bisectFailures(rows.slice(0, half), act, onBad)),
+      ...(await bisectFailures(rows.slice(half), act, onBad)),
     ];
   }
 }

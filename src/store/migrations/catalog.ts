@@ -7,15 +7,15 @@ import { createHash } from 'node:crypto';
 import type { AnyAdditions, Index, NamedIndex } from '../base/schema-step.ts';
 
 /** Definitions by name: `table inbox`, `column inbox.id`, `key inbox`, `index inboxOpen`. */
-export type Catalogue = ReadonlyMap<string, string>;
+export type Catalog = ReadonlyMap<string, string>;
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
 /** Runs a query on the database whose catalogue is read. */
-export type AskCatalogue = (sql: string) => Promise<Rows> | Rows;
+export type AskCatalog = (sql: string) => Promise<Rows> | Rows;
 
 /** Returns what the catalogue says after these steps. */
-export function expectedCatalogue(steps: readonly AnyAdditions[]): Catalogue {
+export function expectedCatalog(steps: readonly AnyAdditions[]): Catalog {
   const lines = new Map<string, string>();
   for (const { tables = {}, columns = {} } of steps) {
     for (const [table, { columns: own, key }] of Object.entries(tables)) {
@@ -41,7 +41,7 @@ function indexesOf(steps: readonly AnyAdditions[]): readonly NamedIndex[] {
 }
 
 /** One hash of a catalogue, the same on both databases. */
-export function fingerprintOf(catalogue: Catalogue): string {
+export function fingerprintOf(catalogue: Catalog): string {
   const lines = [...catalogue].map(([name, definition]) => `${name}: ${definition}`).sort();
   return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 16);
 }
@@ -55,11 +55,11 @@ export type Differences = {
 };
 
 /** Compares a catalogue with the steps that the database has taken. `mayHaveMore`: a later version has added to it. */
-export function compareCatalogue(
-  found: Catalogue,
+export function compareCatalog(
+  found: Catalog,
   { steps, mayHaveMore }: { readonly steps: readonly AnyAdditions[]; readonly mayHaveMore: boolean },
 ): Differences {
-  const expected = expectedCatalogue(steps);
+  const expected = expectedCatalog(steps);
   const plain = new Map(
     indexesOf(steps).flatMap((index) => (index.isUnique ? [] : [[index.name, index] as const])),
   );
@@ -94,11 +94,11 @@ function tableOf(name: string): string {
 }
 
 /** Reads the catalogue of the tables that these steps create. */
-export async function readCatalogue(
-  ask: AskCatalogue,
+export async function readCatalog(
+  ask: AskCatalog,
   dialect: 'sqlite' | 'postgres',
   steps: readonly AnyAdditions[],
-): Promise<Catalogue> {
+): Promise<Catalog> {
   const tables = new Set(steps.flatMap(({ tables = {} }) => Object.keys(tables)));
   const lines = new Map<string, string>();
   const { columns, indexes, constraints } = queries[dialect];
