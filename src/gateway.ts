@@ -325,15 +325,9 @@ async function wireRuns(
   { policy, host, toolSender, active, wakes, rooms, outbox }: RunParts,
 ): Promise<Runs> {
   const { config, log, closers, redis, dispatcher, clock } = stage;
-  const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: dispatcher.dispatch }) });
-  closers.add('plugins', plugins.close);
-  const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
   const agents = createAgents(config);
-  const coreDeps = { ...stage, ...plugins, toolSender, capabilitiesFor, agents };
-  const core = { definition: corePlugin(coreDeps), config: {} };
+  const { plugins, reports } = await loadPlugins(stage, { host, toolSender, agents });
   const { models, tracer } = stage.model;
-  const subagents = { definition: subagentsPlugin({ ...stage, models, start: dispatcher.dispatch }), config: {} };
-  const reports = logUnknownTools(stage, await plugins.load([core, subagents, ...stage.plugins]));
 
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
@@ -378,4 +372,27 @@ async function wireRuns(
   });
   closers.add('workers', workers.close);
   return { plugins: reports, workers };
+}
+
+/** Creates the plugin host and loads the core tools, the sub-agents and the configured plugins, in this order. */
+async function loadPlugins(
+  stage: StageDeps,
+  { host, toolSender, agents }: Pick<RunParts, 'host' | 'toolSender'> & { readonly agents: Agents },
+): Promise<{ readonly plugins: PluginHost; readonly reports: Gateway['plugins'] }> {
+  const { log, closers, dispatcher } = stage;
+  const plugins = createPluginHost({
+    log,
+    settle: createSettleCall({ ...stage, start: dispatcher.dispatch }),
+  });
+  closers.add('plugins', plugins.close);
+  const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
+  const coreDeps = { ...stage, ...plugins, toolSender, capabilitiesFor, agents };
+  const core = { definition: corePlugin(coreDeps), config: {} };
+  const { models } = stage.model;
+  const subagents = {
+    definition: subagentsPlugin({ ...stage, models, start: dispatcher.dispatch }),
+    config: {},
+  };
+  const reports = logUnknownTools(stage, await plugins.load([core, subagents, ...stage.plugins]));
+  return { plugins, reports };
 }

@@ -27,7 +27,7 @@ export type AccessRequest = {
   readonly sender: Pick<InboundEnvelope['sender'], 'id' | 'isBot' | 'isSelf'>;
   readonly event: { readonly kind: InboundEvent['kind'] };
   /** The sender's stored access, by bot account and immutable id. */
-  readonly standing: SenderRole;
+  readonly role: SenderRole;
   /** True if an owner has let this group in. */
   readonly isAdmitted?: boolean | undefined;
 };
@@ -82,13 +82,13 @@ function eventOrigin(kind: InboundEvent['kind']): 'person' | 'platform' | 'unkno
  * is unknown.
  */
 function authorizeDirect(request: AccessRequest, policy: AccessPolicy): AccessDecision {
-  const { route, sender, standing } = request;
+  const { route, sender, role } = request;
   const isOwner = isOwnerBy(request, policy);
   const isNamed = names(policy.allowFrom, route.channel, sender.id);
   switch (policy.dmPolicy) {
     case 'pairing':
       if (isOwner) return allowed('owner');
-      if (isNamed || (standing === 'user' && sender.id !== '')) return allowed('member');
+      if (isNamed || (role === 'user' && sender.id !== '')) return allowed('member');
       return refused(sender.id === '' ? 'dm-not-allowed' : 'dm-not-paired');
     case 'allowlist':
       if (isOwner) return allowed('owner');
@@ -109,10 +109,10 @@ function authorizeDirect(request: AccessRequest, policy: AccessPolicy): AccessDe
  * answered.
  */
 export function isOwnerBy(
-  { route, sender, standing }: Pick<AccessRequest, 'route' | 'sender' | 'standing'>,
+  { route, sender, role }: Pick<AccessRequest, 'route' | 'sender' | 'role'>,
   policy: AccessPolicy,
 ): boolean {
-  return names(policy.owners, route.channel, sender.id) || (standing === 'owner' && sender.id !== '');
+  return names(policy.owners, route.channel, sender.id) || (role === 'owner' && sender.id !== '');
 }
 
 /** Returns the authority of an account (`platformRef`) in a direct conversation. `role` is its stored role. */

@@ -177,7 +177,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
       facts: byKey.get(conversationKeyOf(envelope.route)),
       links,
       linkedRoles,
-      standing: known.roles.get(envelope.sender.id) ?? 'none',
+      role: known.roles.get(envelope.sender.id) ?? 'none',
       botName: receiving.botName(),
       accountName: receiving.accountName,
       now: deps.clock.now(),

@@ -58,7 +58,7 @@ export type Arrival = {
   /** Accounts that are linked in chat with this batch's senders. */
   readonly links: ChatLinks;
   /** The sender's role in the store. */
-  readonly standing: SenderRole;
+  readonly role: SenderRole;
   /** Stored roles of all accounts linked with the sender, by `platformRef`. */
   readonly linkedRoles: ReadonlyMap<string, Role>;
   /** The bot's name on this network, for `/stop@name`. */
@@ -133,9 +133,9 @@ function proposalOf(event: Omit<Proposal, 'decision'>) {
 /** Authorises an event. A group whose id has changed may be listed under its first or its current id. */
 function authorizeMoved(
   { access: accessPolicy }: InboundPolicy,
-  { envelope, facts, standing }: Arrival,
+  { envelope, facts, role }: Arrival,
 ): AccessDecision {
-  const place = { ...canonical(envelope, facts), standing, isAdmitted: facts?.isAdmitted };
+  const place = { ...canonical(envelope, facts), role, isAdmitted: facts?.isAdmitted };
   const access = authorize(place, accessPolicy);
   const isUnnamed = access.kind === 'refused' && access.reason === 'group-not-allowed';
   return isUnnamed ? authorize({ ...place, route: envelope.route }, accessPolicy) : access;
@@ -145,13 +145,13 @@ function authorizeMoved(
  * A button press counts by the person's rights, wherever the button is, even in a group that isn't answered. A press by
  * anybody without them changes nothing, and they learn the state of the question.
  */
-function proposePress(policy: InboundPolicy, { envelope, standing }: Arrival, data: string): Decision {
+function proposePress(policy: InboundPolicy, { envelope, role }: Arrival, data: string): Decision {
   const { route, sender } = envelope;
   if (sender.isSelf) return { kind: 'ignore', reason: 'own-message' };
   if (sender.isBot) return { kind: 'ignore', reason: 'bot-message' };
   const ref = platformRef(route.channel, sender.id);
   const label = personLabel({ ref, name: cleanLabel(sender.name) });
-  const isOwner = isOwnerBy({ route, sender, standing }, policy.access);
+  const isOwner = isOwnerBy({ route, sender, role }, policy.access);
   return { kind: 'press', data, by: { ref, label, isOwner, role: 'user' } };
 }
 
@@ -161,9 +161,8 @@ function readCommandOfOwner(
   arrival: Arrival,
   reason: RefusalReason,
 ): CommandArrival | undefined {
-  const { envelope, standing } = arrival;
-  if (reason !== 'group-not-allowed' || !isOwnerBy({ ...envelope, standing }, policy.access))
-    return undefined;
+  const { envelope, role } = arrival;
+  if (reason !== 'group-not-allowed' || !isOwnerBy({ ...envelope, role }, policy.access)) return undefined;
   const command = readCommand(policy, { arrival, event: eventOf(arrival), authority: 'owner' });
   return typeof command === 'object' && command.order.command.isForAnyPlace ? command : undefined;
 }
@@ -348,12 +347,12 @@ function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefin
 }
 
 function refusal(policy: InboundPolicy, arrival: Arrival, reason: RefusalReason): Decision {
-  const { envelope, standing, now } = arrival;
+  const { envelope, role, now } = arrival;
   const { route, sender, event } = envelope;
   // Only an owner who speaks to the bot or adds it is asked; for anybody else such a group stays silent.
   if (
     reason === 'group-not-allowed' &&
-    isOwnerBy({ route, sender, standing }, policy.access) &&
+    isOwnerBy({ route, sender, role }, policy.access) &&
     isCalledBy(event)
   ) {
     const kept =
@@ -404,17 +403,17 @@ function isWithinRate(policy: InboundPolicy, envelope: InboundEnvelope, now: num
   return policy.rateLimit.takeOnce(key, ...countedAs(envelope, now)).kind !== 'exceeded';
 }
 
-type ArrivingEvent = { readonly envelope: InboundEnvelope; readonly standing: SenderRole };
+type ArrivingEvent = { readonly envelope: InboundEnvelope; readonly role: SenderRole };
 
 /** Returns the event as the ledger records it, whatever is decided about it. */
-function eventOf({ envelope, standing }: ArrivingEvent): Omit<Proposal, 'decision'> {
+function eventOf({ envelope, role }: ArrivingEvent): Omit<Proposal, 'decision'> {
   const { event, route, sender, eventKey } = envelope;
   const base = {
     eventKey,
     kind: event.kind,
     conversationKey: conversationKeyOf(route),
     senderId: sender.id,
-    standing,
+    role,
   };
   const named = 'messageId' in event && event.messageId !== undefined ? { messageId: event.messageId } : {};
   if (event.kind === 'unsupported') return { ...base, ...named, detail: event.name };

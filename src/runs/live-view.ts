@@ -59,8 +59,8 @@ const firstSignMs = 300;
  * Shows nothing because there is no connection: after a restart a run may continue before its channel is back. A
  * preview left by an earlier holder still becomes the answer.
  */
-export function createNoopView(standing?: LivePreview, findLost?: FindLostPreview): LiveView {
-  let left = standing;
+export function createNoopView(preview?: LivePreview, findLost?: FindLostPreview): LiveView {
+  let left = preview;
   let lost = findLost;
   return {
     push: () => undefined,
@@ -142,11 +142,11 @@ class RunView implements LiveView {
     this.#stopShowing();
     await this.#inFlight;
     await this.#surface.settled();
-    return this.#surface.standing();
+    return this.#surface.preview();
   }
 
   shownAnswer(): FormattedText | undefined {
-    return this.#style === 'draft' || this.#surface.standing() ? this.#shownAnswer : undefined;
+    return this.#style === 'draft' || this.#surface.preview() ? this.#shownAnswer : undefined;
   }
 
   next(): void {
@@ -240,17 +240,17 @@ export async function openLiveView(
   if (!route) return createNoopView();
   const lookFor = (lost: UnknownPreview) =>
     createLostPreview({ store, log, channel: () => deps.channelFor(route) }, run, lost);
-  const standing = run.isResumed ? await store.read(readPreview, { runId: run.runId }) : undefined;
-  const lost = run.isResumed && !standing ? await store.read(readUnknownPreview, run) : undefined;
+  const preview = run.isResumed ? await store.read(readPreview, { runId: run.runId }) : undefined;
+  const lost = run.isResumed && !preview ? await store.read(readUnknownPreview, run) : undefined;
   const findLost = lost && lookFor(lost);
-  if (!channel) return createNoopView(standing, findLost);
+  if (!channel) return createNoopView(preview, findLost);
   const { runId, laneKey, epoch, chatKind } = run;
   return createLiveView({
     adapter: channel.adapter,
     capabilities: channel.definition.capabilities,
     isPreviewOn: settings.isPreviewOn,
     route: previewRoute(route, settings.replyToMode),
-    ...{ runId, laneKey, epoch, chatKind, standing, findLost, lookFor },
+    ...{ runId, laneKey, epoch, chatKind, preview, findLost, lookFor },
     ...{ store, journal, clock, log, probe, sections },
   });
 }

@@ -95,7 +95,7 @@ type RunEnd = {
   readonly failure: ModelFailure | undefined;
   /** The part of its answer that people see. */
   readonly shown: FormattedText | undefined;
-  readonly standing: LivePreview | undefined;
+  readonly preview: LivePreview | undefined;
 };
 
 /**
@@ -108,11 +108,11 @@ export function planEnd(
   why: RunEnd,
 ): EndOutcome {
   const { target } = scene.run;
-  const { standing } = why;
+  const { preview } = why;
   if (why.stop !== undefined) {
     const plan =
       why.stop === 'stop' && why.shown ? keepShown(why.shown, scene) : ({ kind: 'silent' } as const);
-    const parts = answerParts(plan, { ...scene, target, standing });
+    const parts = answerParts(plan, { ...scene, target, preview });
     return { outcome: 'cancelled', outcomeReason: why.stop, parts };
   }
   const { run, ...rest } = scene;
@@ -122,8 +122,8 @@ export function planEnd(
     outcome: 'failed',
     outcomeReason: why.failure?.kind === 'oversized' ? 'answer too large' : reason,
     parts: [
-      ...answerParts({ kind: 'silent' }, { ...scene, target, standing }),
-      ...answerParts(plan, { ...scene, target, standing: undefined }),
+      ...answerParts({ kind: 'silent' }, { ...scene, target, preview }),
+      ...answerParts(plan, { ...scene, target, preview: undefined }),
     ],
   };
 }
@@ -144,7 +144,7 @@ export function previewRoute(route: ReplyRoute, replyToMode: ReplyToMode): Reply
 
 type AnswerPlace = {
   readonly target: RunTarget;
-  readonly standing: LivePreview | undefined;
+  readonly preview: LivePreview | undefined;
   readonly replyToMode: ReplyToMode;
 };
 
@@ -154,11 +154,11 @@ type AnswerPlace = {
  */
 export function answerParts(
   plan: ReplyPlan,
-  { target, standing, replyToMode }: AnswerPlace,
+  { target, preview, replyToMode }: AnswerPlace,
 ): readonly RoutedPart[] {
   if (target === 'record') return [];
   const bare = withoutQuote(target);
-  const removal = standing ? [removePreview(bare, standing)] : [];
+  const removal = preview ? [removePreview(bare, preview)] : [];
   if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
   const parts = plan.parts.map(
     ({ content, replyTo, isNotice }): RoutedPart => ({
@@ -168,20 +168,20 @@ export function answerParts(
     }),
   );
   const [first, ...rest] = parts;
-  if (!standing || !first) return parts;
+  if (!preview || !first) return parts;
   // An edit can't change which message is quoted.
   const quotesTheSame = first.route.replyTo === previewRoute(target, replyToMode).replyTo;
   if (first.content.kind !== 'text' || !quotesTheSame) return [...removal, ...parts];
   const content: OutboundContent = {
     kind: 'edit',
-    messageId: platformId(standing),
+    messageId: platformId(preview),
     text: first.content.text,
   };
   return [{ ...first, content }, ...rest];
 }
 
-function removePreview(route: ReplyRoute, standing: LivePreview): RoutedPart {
-  return { route, content: { kind: 'delete', messageId: platformId(standing) }, purpose: 'notice' };
+function removePreview(route: ReplyRoute, preview: LivePreview): RoutedPart {
+  return { route, content: { kind: 'delete', messageId: platformId(preview) }, purpose: 'notice' };
 }
 
 function platformId({ messageId }: LivePreview): MessageId {

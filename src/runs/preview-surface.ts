@@ -27,7 +27,7 @@ export interface PreviewSurface {
    */
   show(text: FormattedText): Promise<boolean>;
   /** The preview message on the platform, for the answer to take over or remove. */
-  standing(): LivePreview | undefined;
+  preview(): LivePreview | undefined;
   /** Says whether there is such a message, or may be. */
   mayStand(): boolean;
   /** Resolves once a lost preview message has been looked for, as far as that is possible. */
@@ -44,7 +44,7 @@ export type PreviewPlace = {
   /** The claim's epoch, so that previews of another holder of the run have different keys. */
   readonly epoch: number;
   /** The preview left by an earlier holder of this run. */
-  readonly standing: LivePreview | undefined;
+  readonly preview: LivePreview | undefined;
   /** Looks for a preview that an earlier holder may have left. */
   readonly findLost?: FindLostPreview | undefined;
   /** Creates the search for a preview whose call got no response. */
@@ -80,7 +80,7 @@ function createDraft({ adapter, route, runId }: PreviewPlace, signal: AbortSigna
       await adapter.preview?.draft(route, draftId, text, signal);
       return true;
     },
-    standing: () => undefined,
+    preview: () => undefined,
     mayStand: () => false,
     settled: async () => undefined,
     reset: () => undefined,
@@ -96,7 +96,7 @@ function draftIdOf(runId: string): number {
 
 class EditedMessage implements PreviewSurface {
   readonly #place: PreviewPlace;
-  #standing: LivePreview | undefined;
+  #preview: LivePreview | undefined;
   #findLost: FindLostPreview | undefined;
   #count = 0;
   #isOver = false;
@@ -104,7 +104,7 @@ class EditedMessage implements PreviewSurface {
 
   constructor(place: PreviewPlace) {
     this.#place = place;
-    this.#standing = place.standing;
+    this.#preview = place.preview;
     this.#findLost = place.findLost;
   }
 
@@ -112,8 +112,8 @@ class EditedMessage implements PreviewSurface {
     const { clock } = this.#place;
     if (this.#isOver || clock.now() < this.#quietUntil) return true;
     await this.settled();
-    if (!this.#standing) return this.#send(text);
-    const { key, messageId } = this.#standing;
+    if (!this.#preview) return this.#send(text);
+    const { key, messageId } = this.#preview;
     // The store keeps receipts as plain text; this id came from the platform.
     const result = await this.#call(key, { kind: 'edit', messageId: messageId as MessageId, text });
     // The answer itself counts towards the same limit.
@@ -122,12 +122,12 @@ class EditedMessage implements PreviewSurface {
     return true;
   }
 
-  standing(): LivePreview | undefined {
-    return this.#standing;
+  preview(): LivePreview | undefined {
+    return this.#preview;
   }
 
   mayStand(): boolean {
-    return this.#standing !== undefined || this.#findLost !== undefined;
+    return this.#preview !== undefined || this.#findLost !== undefined;
   }
 
   async settled(): Promise<void> {
@@ -137,11 +137,11 @@ class EditedMessage implements PreviewSurface {
     // An answer may have taken it over while the lookup was running.
     if (this.#findLost !== findLost) return;
     this.#findLost = undefined;
-    this.#standing ??= found;
+    this.#preview ??= found;
   }
 
   reset(): void {
-    this.#standing = undefined;
+    this.#preview = undefined;
     this.#findLost = undefined;
   }
 
@@ -165,7 +165,7 @@ class EditedMessage implements PreviewSurface {
       await this.#giveUp(key, result);
       return true;
     }
-    this.#standing = { key, messageId };
+    this.#preview = { key, messageId };
     const shown = { key, messageId, laneKey, epoch };
     journal.shown(shown);
     probe.reach('preview-shown');

@@ -242,7 +242,7 @@ export class RunRecorder {
     const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
     const { shaper, sections, replyToMode } = this.#deps;
     const { target } = this.#run;
-    const standing = await live.finishPreview();
+    const preview = await live.finishPreview();
     const silence = await silenceContextOf(store, this.#run, message);
     const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
     const shaping = { ...this.#scene(), shaper, sections, silence, hasSeen };
@@ -254,8 +254,8 @@ export class RunRecorder {
         message: this.#imageOf(message),
         modelCalls,
         nextCall: calls.next(),
-        parts: answerParts(plan, { target, standing, replyToMode }),
-        preview: standing?.key,
+        parts: answerParts(plan, { target, preview, replyToMode }),
+        preview: preview?.key,
         ...outcomeOf(plan),
         mayKeepLane: mayKeepLane(),
         claims: claims(),
@@ -318,10 +318,10 @@ export class RunRecorder {
     }
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
-    const standing = await live.finishPreview();
+    const preview = await live.finishPreview();
     // The run also ends if a budget has no room for a summary.
     const failure = refused ? budgetFailure(refused) : this.#failure;
-    const why = { stop: reason, failure, standing, shown: live.shownAnswer() };
+    const why = { stop: reason, failure, preview, shown: live.shownAnswer() };
     const ending = planEnd(event, this.#scene(), why);
     const modelCalls = calls.endAll();
     this.#noteFullContext(failure);
@@ -332,7 +332,7 @@ export class RunRecorder {
       ...ending,
       modelCalls,
       message: this.#current && this.#imageOf(this.#current),
-      preview: standing?.key,
+      preview: preview?.key,
       mayKeepLane: mayKeepLane(),
     });
     calls.stored(modelCalls);

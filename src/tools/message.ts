@@ -96,7 +96,7 @@ async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   const isRepeat = ctx.isRepeat === true && (await call.toolSender.isPosted(callOf(call)));
   // A message stored by an earlier attempt stays unchanged, whatever has happened to its files.
   const contents = isRepeat ? [] : await contentsOf(call, { text, paths });
-  const end = await toolSender(call, { contents, ...(quotes !== undefined && { quotes }) });
+  const end = await sendParts(call, { contents, ...(quotes !== undefined && { quotes }) });
   if (end.state === 'failed') throw refused(failureOf(end));
   const media = paths.map((path) => resolve(run.workspace, path));
   const sent = { state: end.state, route: end.route, text, media };
@@ -157,7 +157,7 @@ async function remove(call: Call, { message }: ActionOf<'delete'>): Promise<Tool
 /** A change of an existing message. It says nothing, so no answer repeats it. */
 async function change(call: Call, content: OutboundContent): Promise<ToolOutput> {
   const changesOwnOnly = call.run.authority === 'guest';
-  const end = await toolSender(call, { contents: [content], changesOwnOnly });
+  const end = await sendParts(call, { contents: [content], changesOwnOnly });
   if (end.state === 'failed') throw refused(`It was not done: ${end.problem ?? 'the network refused it'}`);
   const says = end.state === 'sent' ? 'Done.' : 'It is on its way; whether it was done is not known yet.';
   return { text: says };
@@ -173,7 +173,7 @@ function readReference(named: string, { run, toLane }: Pick<Call, 'run' | 'toLan
 type PartsToSend = Pick<PostInput, 'contents' | 'quotes' | 'changesOwnOnly'>;
 type SendEnd = Omit<ToolSendEnd, 'state'> & { readonly state: 'sent' | 'unknown' | 'failed' };
 
-async function toolSender(
+async function sendParts(
   { toolSender, run, route, toLane, ctx }: Call,
   posting: PartsToSend,
 ): Promise<SendEnd> {

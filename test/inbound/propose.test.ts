@@ -44,7 +44,7 @@ function decide(said: Said, policy: InboundPolicy): Decision {
     envelope,
     facts: undefined,
     links: noLinks,
-    standing: 'none',
+    role: 'none',
     linkedRoles: new Map(),
     botName: 'bot',
     now: 0,

@@ -73,7 +73,7 @@ describe('the live view of a run', () => {
       laneKey: 'no lane',
       runId: crypto.randomUUID(),
       epoch: 1,
-      standing: undefined,
+      preview: undefined,
       lookFor: () => async () => undefined,
       store: open(),
       journal: { shown: () => undefined, end: () => undefined },
@@ -90,9 +90,9 @@ describe('the live view of a run', () => {
     await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'Good']]));
     view.push(' morning');
     await vi.waitFor(() => expect(network.shown().at(-1)).toEqual(['edit', 'Good morning']));
-    const standing = await view.finishPreview();
-    expect(standing).toMatchObject({ messageId: '1' });
-    const [part] = await open().read(readPartStates, { keys: [standing?.key ?? ''] });
+    const preview = await view.finishPreview();
+    expect(preview).toMatchObject({ messageId: '1' });
+    const [part] = await open().read(readPartStates, { keys: [preview?.key ?? ''] });
     expect(part).toMatchObject({ state: 'sent', receipts: ['1'] });
     await view.end();
   });
@@ -113,7 +113,7 @@ describe('the live view of a run', () => {
 
   it('continues the preview that an earlier holder of the run left', async () => {
     const network = aNetwork();
-    const view = aView(network.adapter, { standing: { key: 'run:preview:1.0', messageId: '77' } });
+    const view = aView(network.adapter, { preview: { key: 'run:preview:1.0', messageId: '77' } });
     view.push('again');
     await vi.waitFor(() => expect(network.sent).toMatchObject([{ kind: 'edit', messageId: '77' }]));
     expect(await view.finishPreview()).toEqual({ key: 'run:preview:1.0', messageId: '77' });
@@ -123,15 +123,15 @@ describe('the live view of a run', () => {
   it('uses a preview key that no earlier holder of the run has used', async () => {
     const runId = crypto.randomUUID();
     const keys = new Set<string>();
-    for (const [epoch, standing] of [
+    for (const [epoch, preview] of [
       [1],
       [2],
       [3, { key: `${runId}:preview:2.0`, messageId: '77' }],
     ] as const) {
       const network = aNetwork();
-      const view = aView(network.adapter, { runId, epoch, standing });
+      const view = aView(network.adapter, { runId, epoch, preview });
       // Its answer takes over the existing preview.
-      if (standing) view.next();
+      if (preview) view.next();
       view.push('an answer');
       await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'an answer']]));
       keys.add((await view.finishPreview())?.key ?? '');

@@ -42,15 +42,15 @@ export async function aBot(store: Store) {
     asks: (peer: string, code: string, through: Store = store) =>
       accept([aRequest({ peer, code, route: routeOf(peer) })], through),
     /** Lets the peer write; intake decides by this stored role. */
-    says: (peer: string, standing: SenderRole, text = 'hi') => {
+    says: (peer: string, role: SenderRole, text = 'hi') => {
       const route = routeOf(peer);
       const message = aMessage({
         conversation: peer,
         text,
         sender: peer,
-        item: { route, lane: laneOf(peer), authority: standing === 'owner' ? 'owner' : 'member' },
+        item: { route, lane: laneOf(peer), authority: role === 'owner' ? 'owner' : 'member' },
       });
-      return accept([{ ...message, conversationKey: conversationKeyOf(route), standing }]);
+      return accept([{ ...message, conversationKey: conversationKeyOf(route), role }]);
     },
   };
 }
@@ -80,7 +80,7 @@ export function aRequest({ peer, code, route }: Asking): Proposal {
     kind: 'message',
     conversationKey: conversationKeyOf(route),
     senderId: peer,
-    standing: 'none',
+    role: 'none',
     decision: {
       kind: 'pair',
       request: {

@@ -129,7 +129,13 @@ function toolsOf(
     workspaceReader: () => undefined,
     agents: { settingsOf: () => ({ tools: { deny: [] } }) },
   };
-  const plugin = corePlugin({ store, post, ...shaping, ...files, capabilitiesFor: () => undefined });
+  const plugin = corePlugin({
+    store,
+    toolSender: post,
+    ...shaping,
+    ...files,
+    capabilitiesFor: () => undefined,
+  });
   const workspaces = { serve: () => undefined };
   const api = {
     ...{ log: silentLog, disks: workspaceDisks, settle: nothingToSettle, workspaces },

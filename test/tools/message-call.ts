@@ -32,7 +32,7 @@ export async function call(input: object, { end = {}, by = {}, isPosted, ...chan
   const posted = { conversationKey: '', state: 'sent', problem: undefined, receipts: [] } as const;
   const tool = createMessageTool(
     {
-      post: {
+      toolSender: {
         settled: () => undefined,
         isPosted: async () => isPosted === true,
         send: async (posting) => {

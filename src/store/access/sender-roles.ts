@@ -45,7 +45,7 @@ export const readRolesOf: StoreQuery<{ readonly refs: readonly string[] }, Reado
   },
 };
 
-type JudgedSender = { readonly senderId: string; readonly standing?: SenderRole };
+type JudgedSender = { readonly senderId: string; readonly role?: SenderRole };
 
 /**
  * Asserts that each sender's access is unchanged since intake read it. The caller must have locked the account's row,
@@ -56,10 +56,10 @@ export async function assertRolesUnchanged(
   tx: Tx,
   { account, proposals }: { readonly account: string; readonly proposals: readonly JudgedSender[] },
 ): Promise<void> {
-  const judged = proposals.filter(({ standing, senderId }) => standing !== undefined && senderId !== '');
+  const judged = proposals.filter(({ role, senderId }) => role !== undefined && senderId !== '');
   const peerIds = [...new Set(judged.map(({ senderId }) => senderId))];
   const roles = await readRoles.run(tx, { account, peerIds });
-  if (judged.every(({ senderId, standing }) => (roles.get(senderId) ?? 'none') === standing)) return;
+  if (judged.every(({ senderId, role }) => (roles.get(senderId) ?? 'none') === role)) return;
   throw new ParleyError('access_changed', `Somebody who writes to ${account} was approved or revoked.`, {
     retry: { kind: 'later' },
   });

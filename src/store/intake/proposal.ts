@@ -23,7 +23,7 @@ export type Proposal = {
   /**
    * The sender's access when intake decided; checked again in the transaction. Absent if no access was needed.
    */
-  readonly standing?: SenderRole;
+  readonly role?: SenderRole;
   /** The original event, if it couldn't be parsed; stored so that nothing is lost. */
   readonly raw?: string;
   /** Names what the event had instead of content that Parley can read, for `why`. */

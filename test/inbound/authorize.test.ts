@@ -78,7 +78,7 @@ function aPolicy(changes: Partial<Pick<AccessPolicy, 'dmPolicy' | 'groupPolicy'>
   });
 }
 
-type Judged = InboundEnvelope & { readonly standing: SenderRole };
+type Judged = InboundEnvelope & { readonly role: SenderRole };
 
 function anEnvelope(kind: InboundEvent['kind'], sender: SenderState, chat: ChatState): Judged {
   return {
@@ -98,7 +98,7 @@ function anEnvelope(kind: InboundEvent['kind'], sender: SenderState, chat: ChatS
       isAdmin: true,
     },
     event: events[kind],
-    standing: standings[sender] ?? 'none',
+    role: standings[sender] ?? 'none',
   };
 }
 
@@ -210,8 +210,8 @@ describe('authorize (threat 1)', () => {
     for (const chat of ['dm', 'listed'] as const) {
       const envelope = anEnvelope('message', 'stranger', chat);
       const nobody = { ...envelope, sender: { ...envelope.sender, id: peerId('') } };
-      for (const standing of ['none', 'user', 'owner'] as const)
-        expect(authorize({ ...nobody, standing }, policy).kind).toBe('refused');
+      for (const role of ['none', 'user', 'owner'] as const)
+        expect(authorize({ ...nobody, role }, policy).kind).toBe('refused');
     }
   });
 
@@ -343,7 +343,7 @@ describe('authorize (threat 1)', () => {
         'parent',
         'route',
         'sender',
-        'standing',
+        'role',
       ].sort(),
     );
   });
