@@ -23,7 +23,12 @@ import type { ConfiguredModel } from './models/configured-model.ts';
 import { claimModels } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
-import { createPluginHost, logUnknownTools, type PluginReport } from './plugin-host/plugin-host.ts';
+import {
+  createPluginHost,
+  logUnknownTools,
+  type PluginHost,
+  type PluginReport,
+} from './plugin-host/plugin-host.ts';
 import { createClosers } from './processes/closers.ts';
 import { createEffectDispatcher } from './queue/effect-dispatcher.ts';
 import { createFailureStreaks } from './queue/failure-streaks.ts';
@@ -47,7 +52,7 @@ import { openModel } from './roles/model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { wireMedia } from './roles/wire-media.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
-import { createAgents, runSettingsFrom } from './runs/agents.ts';
+import { type Agents, createAgents, runSettingsFrom } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { createFraming, imagesIn } from './runs/framing.ts';
