@@ -10,7 +10,7 @@ import type { Effects } from '../../src/store/base/effects.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { aCourier } from '../store/a-conversation.ts';
-import { endWithout, framing, routeFor } from '../store/builders.ts';
+import { framing, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { type Account, anAccount, createIntakeFixture } from './support/intake-fixture.ts';
@@ -153,15 +153,6 @@ describeEachDatabase('an edit', (open) => {
 });
 
 describeEachDatabase('a deletion', (open) => {
-  it('removes a deleted message from the summary of the cap', async () => {
-    const { town, ann, laneKey, said } = await aConversation(open(), 'followup', { cap: 1 });
-    await town.send(ann, 'young');
-    await town.send(ann, deleted(said.id));
-    await town.worker.answer(await town.worker.claimRun(laneKey), 'ok');
-    expect(await told(open(), laneKey)).toEqual(['young']);
-    expect(await outcomes(open(), laneKey)).toEqual(['cancelled deleted', 'answered null']);
-  });
-
   it('offers a stop when the message that a run works on is deleted', async () => {
     const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
     const run = await town.worker.claimRun(laneKey);
@@ -171,18 +162,6 @@ describeEachDatabase('a deletion', (open) => {
     expect(await steers(open(), run)).toEqual([]);
     await town.worker.answer(run, 'ok');
     expect(await outcomes(open(), laneKey)).toEqual(['answered null', 'cancelled deleted']);
-  });
-
-  it('cancels a correction that came too late for the run when its message is deleted', async () => {
-    const { town, ann, laneKey, said } = await aConversation(open(), 'steer');
-    const run = await town.worker.claimRun(laneKey);
-    await town.send(ann, edited(said.id, 'blue'));
-    // Like a run that has no turn left.
-    await endWithout(open(), run, 'turn_limit', { outcome: 'answered' });
-    expect(await town.send(ann, edited(said.id, 'green'))).toEqual({ kind: 'noted', effect: 'steered' });
-    expect(await town.send(ann, deleted(said.id))).toEqual({ kind: 'noted', effect: 'after-run' });
-    expect(await outcomes(open(), laneKey)).toEqual(['answered turn_limit', 'cancelled deleted']);
-    expect((await town.worker.claim(laneKey)).kind).toBe('idle');
   });
 
   it('notes the deletion of an answered message', async () => {

@@ -1,6 +1,5 @@
 /** What people do to waiting messages, and what the mode `interrupt` does to their order. */
 import { expect, it } from 'vitest';
-import { textOf } from '../../../src/contracts/message.ts';
 import type { QueueMode } from '../../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../../src/store/base/keys.ts';
@@ -12,11 +11,10 @@ import {
   readAuthor,
 } from '../../../src/store/items/change-item.ts';
 import type { Actor } from '../../../src/store/items/item-change.ts';
-import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../../src/store/reads/read-waiting-items.ts';
 import { aConversation } from '../a-conversation.ts';
-import { aCommand, aMessage, aRoute, endWithout, framing, newCommand, unique } from '../builders.ts';
+import { aCommand, aMessage, aRoute, endWithout, newCommand, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -92,23 +90,6 @@ describeEachDatabase('waiting items', (open) => {
     expect(await changed(b)).toEqual(['promote by test:ann']);
   });
 
-  it("doesn't promote an item past a waiting /new", async () => {
-    const { say, change, numbers, drain } = await aQueue(open());
-    await say('a');
-    await say('b');
-    await say('/new', { item: { kind: 'command' } });
-    await say('c');
-    await say('d');
-    const [, b = 0, command = 0, , d = 0] = await numbers();
-    expect((await change('promote', d)).changed).toEqual({ kind: 'behind' });
-    expect((await change('promote', command)).changed).toEqual({ kind: 'kept' });
-    expect((await change('edit', command)).changed).toEqual({ kind: 'kept' });
-    expect((await change('promote', b)).changed.kind).toBe('done');
-    expect((await change('cancel', command)).changed.kind).toBe('done');
-    expect((await change('promote', d)).changed.kind).toBe('done');
-    expect(await drain()).toEqual([['d'], ['b'], ['a'], ['c']]);
-  });
-
   it('promotes all parts of an album together', async () => {
     const { say, change, numbers, drain } = await aQueue(open());
     await say('a');
@@ -168,28 +149,6 @@ describeEachDatabase('waiting items', (open) => {
     expect((await change('cancel', b, { who: owner })).effects.deliveries).toEqual([here.conversationKey]);
   });
 
-  it('offers a stop and steers corrections once a run has taken the item', async () => {
-    const { say, change, numbers, worker, lane, store, facts, changed } = await aQueue(open(), {
-      mode: 'steer',
-    });
-    await say('red');
-    const [red = 0] = await numbers();
-    const run = await worker.claimRun(lane.key);
-    expect((await change('cancel', red)).changed).toEqual({ kind: 'working' });
-    expect((await change('promote', red)).changed).toEqual({ kind: 'working' });
-    expect((await change('edit', red, { text: 'blue' })).changed).toEqual({ kind: 'steered' });
-    expect((await change('edit', red, { text: 'green' })).changed).toEqual({ kind: 'steered' });
-    const { steers } = await store.write(takeSteers, { ...run, framing, delivery: 'all' });
-    expect(steers.map((steer) => textOf(steer.parts))).toEqual(['(Correction of an earlier message.) green']);
-    await change('edit', red, { text: 'grey' });
-    expect((await change('cancel', red)).changed).toEqual({ kind: 'working' });
-    await worker.answer(run, 'ok');
-    expect((await change('cancel', red)).changed).toEqual({ kind: 'ended', outcome: 'answered' });
-    expect((await change('edit', red)).changed).toEqual({ kind: 'ended', outcome: 'answered' });
-    expect(await facts()).toEqual(['answered null', 'answered null', 'cancelled by test:ann']);
-    expect(await changed(red)).toEqual(Array.from({ length: 3 }, () => 'edit by test:ann'));
-  });
-
   it('either cancels or takes an item when both happen at once', async () => {
     const { say, change, numbers, worker, lane, facts } = await aQueue(open());
     for (let round = 0; round < 15; round++) {
@@ -215,26 +174,6 @@ describeEachDatabase('waiting items', (open) => {
     await say('b');
     expect(await drain()).toEqual([['<overflow>\n[attachment cat.jpg, left out]\n</context>', 'b']]);
   });
-
-  it.each(['cancelled', 'deleted', 'stopped'] as const)(
-    'drops an item from the summary once everything after it is %s',
-    async (end) => {
-      const { say, change, numbers, drain, facts, worker, lane, conversation } = await aQueue(open(), {
-        cap: 1,
-      });
-      const messageId = unique('m');
-      await say('first', { sender: 'bob' });
-      await say('second', { messageId });
-      const [second = 0] = await numbers();
-      const about = { ...aMessage({ conversation, text: '', messageId }), eventKey: unique('event') };
-      const gone = { ...about, decision: { kind: 'delete', note: '', route: aRoute(conversation) } } as const;
-      const stop = { kind: 'stop', isPrivileged: false, isAll: false } as const;
-      if (end === 'cancelled') await change('cancel', second);
-      else await worker.accept(end === 'deleted' ? gone : aCommand(conversation, stop, 'ann', lane));
-      expect(await drain()).toEqual([['first']]);
-      expect((await facts())[0]).toBe('answered null');
-    },
-  );
 
   it('applies the cap to each event of a batch as the earlier events have left it', async () => {
     const { say, worker, lane, conversation, drain } = await aQueue(open(), { cap: 1, drop: 'new' });

@@ -63,16 +63,6 @@ async function callTool(store: Store, run: ClaimedRun, isBegun: boolean) {
 }
 
 describeEachDatabase('a retained steer', (open) => {
-  it('starts the next run with a retained steer in its old position if the run fails before reading it', async () => {
-    const { worker, lane, end, outcomes, told } = await steered(open());
-    await end('error');
-    expect(await outcomes()).toEqual(['failed: error', 'none', 'none']);
-    expect(await told()).toEqual(['first']);
-    await worker.answer(await worker.claimRun(lane.key), 'ok', { delivery: 'none' });
-    expect(await outcomes()).toEqual(['failed: error', 'answered', 'none']);
-    expect(await told()).toEqual(['first', 'steer']);
-  });
-
   it('fails a steer with its run once a tool was started after reading it', async () => {
     const { run, end, outcomes, told } = await steered(open());
     await callTool(open(), run, true);

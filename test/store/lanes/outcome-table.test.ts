@@ -116,16 +116,6 @@ describeEachDatabase('the outcome of a message', (open) => {
     expect(await outcomes()).toEqual(['a: answered (delivery unknown)']);
   });
 
-  it('keeps a message answered when its run fails later', async () => {
-    const { worker, says, run, end, outcomes } = aScene(open(), { mode: 'steer' });
-    await says('ann', 'a');
-    const at = await run();
-    await says('ann', 'b');
-    await worker.answer(at, 'ok');
-    await end(at, 'failed', 'error');
-    expect(await outcomes()).toEqual(['a: answered', 'b: failed (error)']);
-  });
-
   it('fails a message after too many crashes, and tells the group', async () => {
     const { worker, laneKey, says, run, outcomes, notices } = aScene(open());
     await says('ann', 'a');
@@ -137,26 +127,6 @@ describeEachDatabase('the outcome of a message', (open) => {
     }
     expect(await outcomes()).toEqual(['a: failed (gave_up)']);
     expect(await notices()).toEqual(['⚠']);
-  });
-
-  it('cancels all messages of a sender on /stop, even summarized ones', async () => {
-    const { says, run, stop, end, outcomes } = aScene(open(), { cap: 2 });
-    await says('ann', 'a');
-    const at = await run();
-    for (const [who, text] of ['ann b', 'bob c', 'bob d', 'ann e'].map((said) => said.split(' ')))
-      await says(who ?? '', text ?? '');
-    await stop('ann');
-    await end(at, 'cancelled', 'stop');
-    expect(await outcomes()).toEqual([
-      'a: cancelled (stop)',
-      'b: cancelled (stop)',
-      'c: merged (summarized)',
-      'd: open',
-      'e: cancelled (stop)',
-    ]);
-    // Bob's message is still read.
-    const { runId } = await run();
-    expect(runId).toBeDefined();
   });
 
   it("cancels another person's message on /stop only together with the run", async () => {
