@@ -95,7 +95,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const infrastructure = await openInfrastructure({ config, log, clock, closers });
     const loop = createLoopWatch({ log });
     closers.add('loop watch', async () => loop.stop());
-    options.onSections?.(loop);
     const formatter = createMarkdownFormatter({ log });
     closers.add('markdown formatter', formatter.close);
     const live = openLiveEvents(config, { ...infrastructure, log });
@@ -105,9 +104,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
-      ...{ clock, probe, closers, live, loop, sections: loop, redact },
+      ...{ clock, probe, closers, live, loop, redact },
       ...infrastructure,
-      shaper: createTextShaper({ formatter, sections: loop }),
+      shaper: createTextShaper(formatter),
       receives: config.role !== 'worker',
       works: config.role !== 'gateway',
       texts: textsFor(config.language, config.texts),
@@ -124,11 +123,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       }),
       model,
     };
-    const gateway = await wireStages(stage);
-    // Printing the status table and storing the compiled code still belong to the start.
-    const watch = () => setImmediate(loop.start);
-    void gateway.settled.then(watch, watch);
-    return gateway;
+    return await wireStages(stage);
   } catch (error) {
     await closers.close();
     throw error;
@@ -177,6 +172,9 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   const page = server && { ...(await server.listen()), signInLink: server.signInLink };
   const { url: healthUrl } = page ?? (await openHealth(stage, host));
   const settled = openChannels(stage, { host, policy, server });
+  // Printing the status table and storing the compiled code still belong to the start.
+  const watch = () => setImmediate(() => stage.loop.start(active.ids));
+  void settled.then(watch, watch);
   return {
     ...page,
     healthUrl,

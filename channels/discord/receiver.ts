@@ -7,7 +7,6 @@ import { slowRetryMs } from '#channel-kit/backoff.ts';
 import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import type { ChannelDeps, InboundBatch, Intake } from '#contracts/channel.ts';
 import type { ConversationId } from '#contracts/ids.ts';
-import { noSections } from '#contracts/section.ts';
 import type { DiscordApi } from './api.ts';
 import type { DiscordConfig } from './config.ts';
 import { Contacts } from './contacts.ts';
@@ -24,7 +23,7 @@ import { fieldsOf, idIn } from './raw-fields.ts';
 import { Reader } from './reader.ts';
 import { RecentAuthors } from './recent.ts';
 
-export type ReceiverDeps = Pick<ChannelDeps, 'clock' | 'log' | 'dataDir' | 'sections'> & {
+export type ReceiverDeps = Pick<ChannelDeps, 'clock' | 'log' | 'dataDir'> & {
   readonly api: DiscordApi;
   readonly bot: Bot;
   readonly config: DiscordConfig;
@@ -137,12 +136,9 @@ export class Receiver {
 
   #receive(dispatch: Dispatch): void {
     if (this.#stopped.signal.aborted) return;
-    const { sections = noSections } = this.#deps;
     try {
-      sections.run('read dispatch', () => {
-        this.#learn(dispatch);
-        this.#handOn(dispatch);
-      });
+      this.#learn(dispatch);
+      this.#handOn(dispatch);
     } catch (error) {
       // Nothing that Discord sends makes reading throw; whatever this is, the socket must keep running.
       this.#deps.log.error({ event: dispatch.t, error: String(error) }, 'discord.dispatch-failed');

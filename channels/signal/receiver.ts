@@ -9,7 +9,6 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { ChannelDeps, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { noSections } from '#contracts/section.ts';
 import type { Mode, SignalApi } from './api.ts';
 import { BackgroundCalls } from './background-calls.ts';
 import type { SignalConfig } from './config.ts';
@@ -30,7 +29,7 @@ import { mountWebhook } from './webhook.ts';
 
 export type Connection = { readonly bot: Bot; readonly mode: Mode };
 
-export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'routes' | 'sections'> & {
+export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'routes'> & {
   readonly config: SignalConfig;
   readonly api: SignalApi;
   readonly recent: RecentMessages;
@@ -306,7 +305,7 @@ export class Receiver {
 
   /** Reads entries, letting other work run between two messages, however large they are. */
   async #read(entries: readonly SpoolEntry[]): Promise<ReadBatch | undefined> {
-    const { recent, sections = noSections } = this.#deps;
+    const { recent } = this.#deps;
     const { bot, mode } = this.#deps.connection() ?? {};
     if (bot === undefined || mode === undefined) return undefined;
     const known = {
@@ -327,7 +326,7 @@ export class Receiver {
         if (this.#intake !== undefined) this.#askServer(mode, account);
         return undefined;
       }
-      batches.push(sections.run('read envelopes', () => readFrames([notification], known, [at])));
+      batches.push(readFrames([notification], known, [at]));
       await turn();
     }
     return joinBatches(batches);

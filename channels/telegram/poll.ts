@@ -11,7 +11,6 @@ import { createYielder } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelDeps, ChannelTrouble, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { noSections } from '#contracts/section.ts';
 import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
 import type { Identity } from './identity.ts';
@@ -21,7 +20,7 @@ import { allowedUpdates, joinBatches, type ReadBatch, readBatch, updateIdOf } fr
 /** The calls that receiving needs. */
 export type PollApi = Pick<BotApi, 'getUpdates' | 'deleteWebhook'>;
 
-export type PollDeps = Pick<ChannelDeps, 'clock' | 'log' | 'sections'> & {
+export type PollDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
   readonly api: PollApi;
   readonly identity: Identity;
   readonly pollSeconds: number;
@@ -181,13 +180,13 @@ class PollLoop {
 
   /** Reads updates, letting other work run between two of them, however large they are. */
   async #read(updates: readonly unknown[]): Promise<ReadBatch> {
-    const { identity, clock, sections = noSections } = this.#deps;
+    const { identity, clock } = this.#deps;
     const { bot } = identity;
     const now = clock.now();
     const turn = createYielder();
     const read: ReadBatch[] = [];
     for (const update of updates) {
-      read.push(sections.run('read updates', () => readBatch([update], bot, now)));
+      read.push(readBatch([update], bot, now));
       await turn();
     }
     return joinBatches(read);

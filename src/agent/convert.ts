@@ -6,7 +6,6 @@ import { cleanText, isBlank } from '#channel-kit/clean-text.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { AssistantBlock, LlmMessage, UserBlock } from '#contracts/model.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
 import { readInput } from './call-input.ts';
 import { isCounted, type PairedCall, pairCalls } from './call-pairs.ts';
 import { type FitImage, fitImage } from './fit-image.ts';
@@ -16,18 +15,12 @@ import { withStandIns } from './stand-in.ts';
 export type LoadImage = (path: string) => Promise<FitImage | 'unfit' | undefined>;
 
 /** Creates the `convertToLlm` of a run. The converter never throws: content it can't show is named in the text. */
-export function createConverter({
-  loadImage,
-  sections = noSections,
-}: {
-  readonly loadImage: LoadImage;
-  readonly sections?: Sections;
-}) {
+export function createConverter({ loadImage }: { readonly loadImage: LoadImage }) {
   return async (stored: readonly AgentMessage[]): Promise<readonly LlmMessage[]> => {
     const messages = withStandIns(stored);
     // All files are loaded first, together; otherwise a long history would wait once per message.
     const files = await loadFiles(messages, loadImage);
-    return sections.run('build request', () => requestOf(messages, files));
+    return requestOf(messages, files);
   };
 }
 

@@ -2,7 +2,6 @@ import type { Clock } from '#contracts/clock.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
 import type { LlmMessage, ModelEvent, ModelRequest, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
-import type { Sections } from '#contracts/section.ts';
 import type { Tool, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import type { Mark } from './repair-history.ts';
 
@@ -17,8 +16,6 @@ export type AgentContext = {
 export type AgentLoopConfig = {
   readonly run: ToolRun;
   readonly clock: Clock;
-  /** Times the synchronous work on output of models and tools. */
-  readonly sections?: Sections;
   readonly newId: () => TranscriptId;
   readonly limits: LoopLimits;
   readonly toolExecution: 'auto' | 'sequential' | 'parallel';

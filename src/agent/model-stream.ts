@@ -1,6 +1,5 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { ModelEvent, ModelRequest } from '#contracts/model.ts';
-import { noSections } from '#contracts/section.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
 import { type RaceResult, raceAbort } from './race-abort.ts';
@@ -43,12 +42,10 @@ export function openModelStream(
   /** The announced wait before a retry doesn't count as silence. */
   let announcedWaitMs = 0;
 
-  const { sections = noSections } = config;
-  const advance = () =>
-    sections.run('ask model', () => {
-      events ??= config.stream(request, signal)[Symbol.asyncIterator]();
-      return events.next();
-    });
+  const advance = () => {
+    events ??= config.stream(request, signal)[Symbol.asyncIterator]();
+    return events.next();
+  };
 
   let step: Promise<RaceResult<IteratorResult<ModelEvent>>> | undefined;
   const pending = () => {

@@ -11,7 +11,6 @@ import {
   toolCallsOf,
 } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
-import { noSections } from '#contracts/section.ts';
 import { AssistantDraft } from './assistant-draft.ts';
 import { unitsPerToken } from './context-size.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
@@ -124,7 +123,6 @@ async function* readAnswer(
 ): AsyncGenerator<AgentEvent, TurnEnd, void> {
   const stream = openModelStream(request, turn);
   const { config, join } = turn;
-  const { sections = noSections } = config;
   try {
     for (;;) {
       const isHidden = join !== undefined && mayJoin && draft.isHidden && config.isShown?.() === false;
@@ -137,7 +135,7 @@ async function* readAnswer(
       }
       const ending = endingOf(step.event, turn.scope);
       if (step.event.type !== 'complete') {
-        sections.run('model event', () => draft.write(step.event));
+        draft.write(step.event);
         // A failure is reported only once it's clear that the answer won't be requested again.
         if (step.event.type !== 'error')
           yield { type: 'message_update', message: draft.snapshot(), event: step.event };
@@ -165,8 +163,7 @@ async function* finishAnswer(
     ...(model === undefined ? {} : { model }),
     ...(sources && { sources }),
   };
-  const { sections = noSections } = config;
-  const message = sections.run('finish answer', () => draft.finish(finish, stamp));
+  const message = draft.finish(finish, stamp);
   yield { type: 'message_end', message, ...(cost === undefined ? {} : { cost }) };
   return { message, finish, ...(end === undefined ? {} : { end }) };
 }

@@ -4,7 +4,6 @@
 import { prettifyError } from 'zod';
 import { type AgentMessage, type ToolCallData, unknownOutcome } from '#contracts/message.ts';
 import { lowestAuthority } from '#contracts/outcome.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { readInput } from './call-input.ts';
 import { faultText } from './fault-text.ts';
@@ -72,7 +71,7 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
   if (!call.finished) return refuse(resultText.cutOff);
   if (call.refusal !== undefined) return refuse(`not run: ${call.refusal}`);
 
-  const parsed = await parseInput(call, tool, using.config.sections);
+  const parsed = await parseInput(call, tool);
   if (parsed.kind === 'invalid') return refuse(`invalid input for ${call.name}: ${parsed.problem}`);
 
   const blocked = await askHook(call, parsed.input, using);
@@ -131,20 +130,14 @@ type ParsedInput =
   | { readonly kind: 'valid'; readonly input: unknown }
   | { readonly kind: 'invalid'; readonly problem: string };
 
-async function parseInput(
-  call: ToolCallData,
-  tool: Tool,
-  sections: Sections = noSections,
-): Promise<ParsedInput> {
+async function parseInput(call: ToolCallData, tool: Tool): Promise<ParsedInput> {
   try {
-    return await sections.run('tool arguments', async (): Promise<ParsedInput> => {
-      const raw = readInput(call.input);
-      const prepared = tool.prepareArguments === undefined ? raw : tool.prepareArguments(raw);
-      const parsed = await tool.inputSchema.safeParseAsync(prepared);
-      if (!parsed.success) return { kind: 'invalid', problem: prettifyError(parsed.error) };
-      const problem = argumentProblem(tool, prepared);
-      return problem === undefined ? { kind: 'valid', input: parsed.data } : { kind: 'invalid', problem };
-    });
+    const raw = readInput(call.input);
+    const prepared = tool.prepareArguments === undefined ? raw : tool.prepareArguments(raw);
+    const parsed = await tool.inputSchema.safeParseAsync(prepared);
+    if (!parsed.success) return { kind: 'invalid', problem: prettifyError(parsed.error) };
+    const problem = argumentProblem(tool, prepared);
+    return problem === undefined ? { kind: 'valid', input: parsed.data } : { kind: 'invalid', problem };
   } catch (error) {
     return { kind: 'invalid', problem: faultText(error) };
   }

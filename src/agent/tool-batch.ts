@@ -4,7 +4,6 @@
 import { cleanText, fitBytes } from '#channel-kit/clean-text.ts';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
-import { noSections } from '#contracts/section.ts';
 import type { ParkRequest, Tool, ToolOutput } from '#contracts/tool.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
@@ -308,9 +307,7 @@ async function executeCall(ready: ReadyCall, execution: Execution): Promise<Call
   try {
     const end = await runTool(ready, execution);
     if (end.kind === 'parked') return end;
-    const { sections = noSections } = execution.config;
-    const bound = (result: ToolResult) => sections.run('tool result', () => boundResult(result));
-    return ended(bound(await passHook(ready, bound(end.result), execution)));
+    return ended(boundResult(await passHook(ready, boundResult(end.result), execution)));
   } catch {
     // A plugin's tool or hook may return anything.
     return ended(errorResult('the tool ran, but its result is unreadable'));
@@ -346,9 +343,7 @@ async function runTool(ready: ReadyCall, execution: Execution): Promise<CallEnd>
     },
   };
   const grace = { clock: config.clock, graceMs: stopGraceMs };
-  const { sections = noSections } = config;
-  const execute = () => sections.run(`tool ${tool.name}`, () => tool.execute(input, ctx));
-  const settled = await settleWithGrace(execute, scope.signal, grace);
+  const settled = await settleWithGrace(() => tool.execute(input, ctx), scope.signal, grace);
   isRunning = false;
 
   if (settled.kind === 'done') return callEndOf(settled.value, tool);

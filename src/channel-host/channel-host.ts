@@ -17,7 +17,6 @@ import type { Clock } from '#contracts/clock.ts';
 import { isStoreAway, ParleyError } from '#contracts/errors.ts';
 import { type ChannelId, connectionName, type EventKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import type { Sections } from '#contracts/section.ts';
 import { outboundFetch } from '../http/outbound-fetch.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import type { Store } from '../store/base/command.ts';
@@ -45,7 +44,6 @@ export type ChannelHostDeps = {
   readonly holder: string;
   readonly clock: Clock;
   readonly log: Log;
-  readonly sections?: Sections;
   /** Returns a number in [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
   /** False for a process that only sends: it claims no account and accepts no events. */
@@ -72,7 +70,7 @@ export type ConfiguredChannel = {
   load(): Promise<ChannelDefinition>;
   /** Input of the channel's own schema. */
   readonly settings: unknown;
-  readonly deps: Omit<ChannelDeps, 'log' | 'clock' | 'fetch' | 'sections'>;
+  readonly deps: Omit<ChannelDeps, 'log' | 'clock' | 'fetch'>;
 };
 
 /** Runs every configured connection, each independent of the others. */
@@ -217,7 +215,6 @@ async function identify(
     log,
     clock: deps.clock,
     fetch: outboundFetch,
-    ...(deps.sections && { sections: deps.sections }),
   });
   const limit = { clock: deps.clock, limitMs: identifyLimitMs, what: 'Asking for the account' };
   const { ...account } = await inTime(limit, (tooLate) =>

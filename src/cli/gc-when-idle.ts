@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { noSections, type Sections } from '#contracts/section.ts';
 
 const lookMs = 1_000;
 /** A process that uses less processor time than this per `lookMs` has nothing that a pause would delay, ms. */
@@ -10,11 +9,11 @@ const idleMs = 50;
  * without it. It blocks this thread for a tenth of a second. Node.js only offers this with `--expose-gc`, which
  * bin/parley.mjs sets.
  */
-export async function gcWhenIdle(sections: Sections = noSections): Promise<void> {
+export async function gcWhenIdle(): Promise<void> {
   const { gc } = globalThis;
   if (gc === undefined) return;
   await untilIdle();
-  sections.run('collection at rest', () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
+  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 /** Resolves when nothing has happened for a second. */

@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Log } from '#contracts/log.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
 import type { Config } from '../config/config.ts';
 import { isInteractive, isJournaled } from '../config/environment.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
@@ -35,7 +34,6 @@ export type StartDeps = {
     readonly plugins: readonly { readonly definition: PluginDefinition; readonly config: unknown }[];
     onSecret(value: string): void;
     redact(text: string): string;
-    onSections(sections: Sections): void;
     reload(): Promise<ReloadResult>;
   }): Promise<RunningGateway>;
 };
@@ -64,7 +62,6 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   const { log } = logger;
   const signals = signalsOf(isInteractive());
   const stopped = firstOf(signals.stop);
-  let sections = noSections;
   let running: RunningGateway | undefined;
   let latest: Config | undefined;
   const apply = (next: Config) => {
@@ -86,10 +83,6 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       plugins: await loadPlugins(plugins, config),
       onSecret: (value) => logger.redactor.add(value),
       redact: (text) => logger.redactor.redact(text),
-      onSections: (given) => {
-        sections = given;
-        logger.time(given);
-      },
     });
     const gateway = await unlessOverdue(starting, stopped, config.shutdownMs);
     if (gateway === undefined) return 0;
@@ -97,7 +90,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     // Settings reloaded during the start.
     if (latest !== undefined) gateway.apply(latest);
     await Promise.race([gateway.settled, stopped]);
-    finishStart(gateway, config, { log, sections });
+    finishStart(gateway, config, log);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stop-requested');
     // The process supervisor then restarts it.
@@ -133,11 +126,7 @@ function unlessOverdue<T>(
 }
 
 /** Shows what is running; then, once idle, does the work that saves time or memory later. */
-function finishStart(
-  gateway: RunningGateway,
-  config: Config,
-  { log, sections }: { readonly log: Log; readonly sections: Sections },
-): void {
+function finishStart(gateway: RunningGateway, config: Config, log: Log): void {
   const settings = settingsSources(config);
   const show = () => {
     // The only line of a start in the log file, which doesn't have the table.
@@ -146,8 +135,8 @@ function finishStart(
   };
   show();
   if (gateway.waiting() !== undefined) void gateway.started.then(show);
-  keepCompiledCode(sections);
-  void gcWhenIdle(sections);
+  keepCompiledCode();
+  void gcWhenIdle();
 }
 
 /** Shows the table; called again once the start is complete, with the sign-in link and the channels. */
@@ -159,9 +148,9 @@ function showTable(gateway: RunningGateway, settings: string): void {
  * Writes the compile cache, which Node.js would only write at a regular exit, and a gateway may never have one.
  * Writes it twice: by the second time, the first answers have loaded the model's SDK and the Markdown parser.
  */
-function keepCompiledCode(sections: Sections): void {
+function keepCompiledCode(): void {
   flushCompileCache();
-  setTimeout(() => sections.run('compile cache', flushCompileCache), 60_000).unref();
+  setTimeout(flushCompileCache, 60_000).unref();
 }
 
 function firstOf(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {

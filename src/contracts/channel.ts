@@ -16,7 +16,6 @@ import type { AccountId, ChannelId, ConversationId, EventKey, MessageId } from '
 import type { Log } from './log.ts';
 import type { Outbound, SendResult } from './outbound.ts';
 import type { RouteHost } from './route-host.ts';
-import type { Sections } from './section.ts';
 import type { TimelineReader } from './timeline.ts';
 
 /** The export `channel` of a channel folder's `index.ts`. */
@@ -40,8 +39,6 @@ export type ChannelDeps = {
   readonly routes?: RouteHost;
   /** A conversation's messages; for session-bound channels, which show them again on reconnect. */
   readonly timeline?: TimelineReader;
-  /** Times the synchronous work a channel does on network input. */
-  readonly sections?: Sections;
 };
 
 /** The connection to one bot account. Everything else a network can do is an ability. */

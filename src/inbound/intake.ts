@@ -8,7 +8,6 @@ import { hasCode, isStoreAway, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AskedCommand } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
 import type { CommandDeps } from '../commands/chat-command.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
 import { platformRef } from '../sessions/identities.ts';
@@ -34,7 +33,6 @@ export type InboundDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
-  readonly sections?: Sections;
   /** Counts the decisions once they are stored. */
   readonly meters?: { received(channel: string, acceptances: readonly Acceptance[]): void };
   /** Dispatches the commit's effects. Never waits, never throws. */
@@ -167,7 +165,6 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
     ...people,
   });
   const byKey = new Map(known.conversations.map((fact) => [fact.key, fact]));
-  const { sections = noSections } = deps;
   const proposals: Proposal[] = [];
   const turn = createYielder();
   for (const envelope of events) {
@@ -182,10 +179,9 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
       accountName: receiving.accountName,
       now: deps.clock.now(),
     };
-    const decide = (arrived: Arrival) => sections.run('decide inbound', () => propose(deps.policy, arrived));
-    const first = decide(arrival);
+    const first = propose(deps.policy, arrival);
     const isRest = isOrder(first) && (await isRestOf(deps, arrival));
-    const proposed = isRest ? decide({ ...arrival, isRest }) : first;
+    const proposed = isRest ? propose(deps.policy, { ...arrival, isRest }) : first;
     proposals.push(
       proposed.kind === 'proposal'
         ? proposed.proposal

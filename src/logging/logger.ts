@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import pino from 'pino';
 import type { Log } from '#contracts/log.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
 import type { LogFile } from './log-file.ts';
 import { createRedactor, type Redactor, stripLogLine } from './redaction.ts';
 
@@ -22,8 +21,6 @@ export type LoggerOptions = {
 export type Logger = {
   readonly log: Log;
   readonly redactor: Redactor;
-  /** Times the cleaning of lines from now on. Set later, because timing needs a log first. */
-  time(sections: Sections): void;
   /** Logs lines of this level and above from now on. */
   setLevel(level: LoggerOptions['level']): void;
   /** Writes lines still in memory, unless their reader has stopped. Call it last; later lines are lost. */
@@ -36,8 +33,6 @@ type Sink = { write(line: string): void; close(): Promise<void> };
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const redactor = options.redactor ?? createRedactor();
   const sink = await openSink(options, (lines) => logger.warn({ lines }, 'log.lines-dropped'));
-  let sections = noSections;
-  const clean = (line: string) => redactor.redact(stripLogLine(line));
   const logger = pino(
     {
       level: options.level,
@@ -49,22 +44,19 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
     },
     {
       write: (line: string) => {
-        const cleaned = sections.run('log line', () => clean(line));
+        const cleaned = redactor.redact(stripLogLine(line));
         options.file?.write(cleaned);
         sink.write(cleaned);
       },
     },
   );
-  const time = (by: Sections) => {
-    sections = by;
-  };
   const close = async () => {
     await Promise.all([sink.close(), options.file?.close()]);
   };
   const setLevel = (level: LoggerOptions['level']) => {
     logger.level = level;
   };
-  return { log: asLog(logger), redactor, time, setLevel, close };
+  return { log: asLog(logger), redactor, setLevel, close };
 }
 
 /** Most characters kept for a reader that has stopped, such as a terminal scrolled back; the rest is dropped. */

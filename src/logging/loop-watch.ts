@@ -1,20 +1,18 @@
 /**
  * Detects when the event loop is blocked: meanwhile no one is answered, no lease is renewed and no socket is read.
- * Sections name what was running; a hold that no section explains is `unknown`. Each hold is counted; one that the start
- * itself causes is no warning.
+ * Each hold is counted and reported with the runs of this moment; one that the start itself causes is no warning.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Log } from '#contracts/log.ts';
-import type { Sections } from '#contracts/section.ts';
 
 /** Watches how long pieces of work block the event loop. */
-export interface LoopWatch extends Sections {
-  /** Starts counting holds; loading code at the start doesn't count. Has no effect after `stop`. */
-  start(): void;
+export interface LoopWatch {
+  /** Starts counting holds; loading code at the start doesn't count. `runIds`: those active now. No effect after `stop`. */
+  start(runIds?: () => readonly string[]): void;
   /** Returns how late the loop was since the last call, in seconds. */
   delays(): LoopDelays;
-  /** Returns how often the loop was blocked since the start, by section. */
-  held(): ReadonlyMap<string, number>;
+  /** Returns how often the loop was blocked since the start. */
+  held(): number;
   stop(): void;
 }
 
@@ -26,10 +24,10 @@ const resolutionMs = 20;
 const lookEveryMs = 1_000;
 /** At most one log line in this time, ms, however often the loop is blocked. */
 const tellEveryMs = 10_000;
-/** For this long after the start, code is loaded and compiled, ms. */
-const warmUpMs = 60_000;
-/** Work put off until the process is idle, whenever that is (`src/cli/start.ts`). */
-const putOff: ReadonlySet<string> = new Set(['collection at rest', 'compile cache']);
+/** For this long after the start, code is loaded and compiled, memory freed, and compiled code stored, ms. */
+const warmUpMs = 90_000;
+/** Most runs named in a report. */
+const maxRunIds = 5;
 
 /** Creates the watch. `now` is a monotonic clock, ms. */
 export function createLoopWatch({
@@ -49,12 +47,11 @@ export function createLoopWatch({
     lately.reset();
   };
   return {
-    run: holds.run,
     held: holds.held,
-    start: () => {
+    start: (runIds) => {
       if (isStopped) return;
       lately.enable();
-      holds.start();
+      holds.start(runIds);
       timer ??= setInterval(look, lookEveryMs).unref();
     },
     delays: () => {
@@ -77,56 +74,35 @@ export function createLoopWatch({
 
 type DelayMonitor = ReturnType<typeof monitorEventLoopDelay>;
 
-export interface Holds extends Sections {
-  held(): ReadonlyMap<string, number>;
-  /** Begins the warm-up. */
-  start(): void;
+export interface Holds extends Pick<LoopWatch, 'held' | 'start'> {
   /** Judges the time since the last look. `lateMs` is the loop's longest delay. */
   look(lateMs: number): void;
 }
 
 /** Creates only the judgement, without a timer. */
 export function createHolds({ log, now }: { readonly log: Log; readonly now: () => number }): Holds {
-  const held = new Map<string, number>();
-  let longest = { name: 'unknown', ms: 0 };
-  /** Time of nested sections, which isn't the running section's own. */
-  let withinMs = 0;
+  let held = 0;
+  let runIds: () => readonly string[] = () => [];
   let toldAt = Number.NEGATIVE_INFINITY;
   let untold = 0;
   let warmAt = Number.NEGATIVE_INFINITY;
   return {
     held: () => held,
-    start: () => {
+    start: (given = runIds) => {
+      runIds = given;
       warmAt = now() + warmUpMs;
     },
-    run: (name, work) => {
-      const startedAt = now();
-      const outerNestedMs = withinMs;
-      withinMs = 0;
-      try {
-        return work();
-      } finally {
-        const tookMs = now() - startedAt;
-        const ms = tookMs - withinMs;
-        if (ms > longest.ms) longest = { name, ms };
-        withinMs = outerNestedMs + tookMs;
-      }
-    },
     look: (lateMs) => {
-      const { name, ms } = longest;
-      longest = { name: 'unknown', ms: 0 };
-      const holdMs = Math.max(lateMs, ms);
-      if (holdMs <= longestHoldMs) return;
-      // A section that took less than half of the hold doesn't explain it.
-      const section = ms * 2 >= holdMs ? name : 'unknown';
-      held.set(section, (held.get(section) ?? 0) + 1);
-      if (now() < warmAt || putOff.has(section)) {
-        log.debug({ section, heldMs: Math.round(holdMs) }, 'loop.held');
+      if (lateMs <= longestHoldMs) return;
+      held += 1;
+      const hold = { heldMs: Math.round(lateMs), runIds: runIds().slice(0, maxRunIds) };
+      if (now() < warmAt) {
+        log.debug(hold, 'loop.held');
         return;
       }
       untold += 1;
       if (now() - toldAt < tellEveryMs) return;
-      log.warn({ section, heldMs: Math.round(holdMs), times: untold }, 'loop.held');
+      log.warn({ ...hold, times: untold }, 'loop.held');
       toldAt = now();
       untold = 0;
     },

@@ -5,7 +5,6 @@
 import { createYielder } from '#channel-kit/take-turns.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
-import type { Sections } from '#contracts/section.ts';
 import { chunkFormatted, chunksOf } from './chunk.ts';
 import { formatMarkdown, isQuickToParse } from './markdown.ts';
 import type { MarkdownFormatter } from './markdown-formatter.ts';
@@ -20,15 +19,11 @@ export interface TextShaper {
 }
 
 /** Creates the shaper; a text that can't be parsed in time stays plain. */
-export function createTextShaper(deps: {
-  readonly formatter: Pick<MarkdownFormatter, 'format'>;
-  readonly sections: Sections;
-}): TextShaper {
-  const { formatter, sections } = deps;
+export function createTextShaper(formatter: Pick<MarkdownFormatter, 'format'>): TextShaper {
   return {
     shape: (markdown, limits) =>
       isQuickToParse(markdown)
-        ? sections.run('shape', () => chunkFormatted(visible(formatMarkdown(markdown), markdown), limits))
+        ? chunkFormatted(visible(formatMarkdown(markdown), markdown), limits)
         : formatter.format(markdown).then((formatted) => cutInSlices(visible(formatted, markdown), limits)),
   };
 }

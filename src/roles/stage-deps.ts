@@ -2,7 +2,6 @@ import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
-import type { Sections } from '#contracts/section.ts';
 import type { Config } from '../config/config.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
 import type { LoopWatch } from '../logging/loop-watch.ts';
@@ -37,8 +36,6 @@ export type GatewayOptions = {
   onSecret?(value: string): void;
   /** Removes every secret known so far from a text. If absent, those of the configuration are removed. */
   redact?(text: string): string;
-  /** Called with the event loop's timing sections, for parts created before them. */
-  onSections?(sections: Sections): void;
 };
 
 /** The shared parts that every stage receives: configuration, store, Redis, clock, texts and meters. */
@@ -50,7 +47,6 @@ export type StageDeps = GatewayOptions &
     readonly closers: Closers;
     readonly live: LiveEvents;
     readonly loop: LoopWatch;
-    readonly sections: Sections;
     readonly shaper: TextShaper;
     /** Whether this process accepts messages, with the page and the channels' connections. */
     readonly receives: boolean;

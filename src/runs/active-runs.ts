@@ -31,7 +31,7 @@ export interface ActiveRuns {
   arrived(laneKey: string): void;
   /** Says whether a run of the lane is running here, even if its lease has just expired. */
   worksOn(laneKey: string): boolean;
-  count(): number;
+  ids(): readonly string[];
   /** Ends the renewals. The caller must have ended the runs. */
   close(): Promise<void>;
 }
@@ -99,7 +99,7 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
     onArrival: (laneKey, listener) => listen(arrivals, laneKey, listener),
     arrived: (laneKey) => void arrivals.emit(laneKey),
     worksOn: (laneKey) => [...runs.values()].some((run) => run.laneKey === laneKey),
-    count: () => runs.size,
+    ids: () => [...runs.keys()],
     close: () => {
       closing.abort();
       return renewing;

@@ -11,7 +11,6 @@ import type { ModelInfo, ModelPurpose, ReasoningLevel, SystemBlock } from '#cont
 import { lowestAuthority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
-import type { Sections } from '#contracts/section.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { createConverter, type LoadImage } from '../agent/convert.ts';
 import { fitContext, pruneResults } from '../agent/fit-context.ts';
@@ -72,7 +71,6 @@ export type RunDeps = RunFeedDeps & {
   readonly journal: PreviewJournal;
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
-  readonly sections: Sections;
   readonly loadImage: LoadImage;
   framing(): TextFraming;
   agent(id: string): { readonly workspace: string; readonly reasoning: ReasoningLevel };
@@ -228,7 +226,7 @@ async function runLoop(
     feed,
   }: Pick<RecorderParts, 'stopping' | 'calls' | 'feed'> & { recorder: RunRecorder },
 ): Promise<readonly WaitingCall[]> {
-  const { store, clock, settings, sections } = deps;
+  const { store, clock, settings } = deps;
   const child = await childRunOf(store, run);
   const toolRun = toolRunOf(deps, run, child?.role);
   const tools = toolsOf(deps, toolRun);
@@ -252,7 +250,6 @@ async function runLoop(
   const config: AgentLoopConfig = {
     run: toolRun,
     clock,
-    sections,
     newId: () => transcriptId(newRowId()),
     limits: { ...limits, runTimeoutMs: timeLeft(limits.runTimeoutMs, run, child) },
     toolExecution: settings.toolExecution,
@@ -260,12 +257,10 @@ async function runLoop(
     ...shape,
     stream: recordingSizes(model, { ...stored, store, run, system, tools }),
     transformContext: async (all, tokens) =>
-      sections.run('fit history', () =>
-        fitContext(pruneResults(all), { tokens, window: info.contextWindow }),
-      ),
+      fitContext(pruneResults(all), { tokens, window: info.contextWindow }),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
     ...compactionOf(deps, run, { child, calls, watch, busy: recorder.busy, feed }),
-    convertToLlm: createConverter({ loadImage: deps.loadImage, sections }),
+    convertToLlm: createConverter({ loadImage: deps.loadImage }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     isShown: () => recorder.isShown,
     onQuiet: () => recorder.tellQuiet(),

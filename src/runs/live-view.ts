@@ -9,7 +9,6 @@ import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
-import type { Sections } from '#contracts/section.ts';
 import { createPreviewText, type PreviewText } from '../replies/preview.ts';
 import type { Store } from '../store/base/command.ts';
 import { readUnknownPreview, type UnknownPreview } from '../store/delivery/preview.ts';
@@ -49,7 +48,6 @@ export type LiveViewOptions = PreviewPlace & {
   readonly isPreviewOn: boolean;
   readonly clock: Clock;
   readonly log: Log;
-  readonly sections: Sections;
 };
 
 /** Delay before the first preview or typing call, ms: a quick answer needs neither. */
@@ -177,7 +175,7 @@ class RunView implements LiveView {
 
   #show(): void {
     this.#timer = undefined;
-    const text = this.#options.sections.run('preview', () => this.#text.now());
+    const text = this.#text.now();
     if (this.#isSettled || !text || text.text === this.#shown) return;
     this.#shown = text.text;
     this.#lastAt = this.#options.clock.now();
@@ -224,7 +222,6 @@ type LiveViewDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
-  readonly sections: Sections;
   readonly settings: Pick<RunSettings, 'isPreviewOn' | 'replyToMode'>;
   channelFor(route: ReplyRoute): HostedChannel | undefined;
 };
@@ -235,7 +232,7 @@ export async function openLiveView(
   run: ClaimedRun,
   channel: HostedChannel | undefined,
 ): Promise<LiveView> {
-  const { store, journal, clock, log, probe, sections, settings } = deps;
+  const { store, journal, clock, log, probe, settings } = deps;
   const route = routeOf(run.target);
   if (!route) return createNoopView();
   const lookFor = (lost: UnknownPreview) =>
@@ -251,6 +248,6 @@ export async function openLiveView(
     isPreviewOn: settings.isPreviewOn,
     route: previewRoute(route, settings.replyToMode),
     ...{ runId, laneKey, epoch, chatKind, preview, findLost, lookFor },
-    ...{ store, journal, clock, log, probe, sections },
+    ...{ store, journal, clock, log, probe },
   });
 }

@@ -69,7 +69,9 @@ async function park(deps: ParkDeps, run: ClaimedRun, waiting: WaitingRun): Promi
   const reason = [...new Set(calls.map((call) => call.reason))].join(', ');
   // The claim that ends one wait ends them all.
   const waitMs = Math.min(...calls.map((call) => call.waitMs ?? usualWaitMs));
-  return closeQuietly(deps, run, { ...waiting, reason, waitMs }, (parking) => deps.store.write(parkRun, parking));
+  return closeQuietly(deps, run, { ...waiting, reason, waitMs }, (parking) =>
+    deps.store.write(parkRun, parking),
+  );
 }
 
 type Pause = Omit<WaitingRun, 'calls'> & Pick<ParkInput, 'reason' | 'waitMs'>;

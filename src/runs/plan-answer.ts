@@ -7,7 +7,6 @@ import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { type ReplyRoute, type RunTarget, routeOf, withoutQuote } from '#contracts/route.ts';
-import type { Sections } from '#contracts/section.ts';
 import { budgetNames } from '../models/budget-rules.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
 import { markStopped } from '../replies/preview.ts';
@@ -47,7 +46,6 @@ export type RunActions = {
 
 export type ShapingDeps = {
   readonly shaper: TextShaper;
-  readonly sections: Sections;
   /** Which words mean "send nothing", depending on the messages that the run has taken. */
   readonly silence: SilenceContext;
   /** Says whether the model has seen the message with this platform id in the conversation it answers. */
@@ -60,7 +58,7 @@ export async function planAnswer(
   scene: AnswerScene & ShapingDeps,
   actions: RunActions,
 ): Promise<ReplyPlan> {
-  const { run, shaper, sections, silence, hasSeen, ...rest } = scene;
+  const { run, shaper, silence, hasSeen, ...rest } = scene;
   const input: ReplyInput = {
     ...rest,
     text: textOf(message.parts),
@@ -72,7 +70,7 @@ export async function planAnswer(
     ...(actions.toolFailure && { toolFailure: actions.toolFailure }),
     ...(!actions.suppressAcknowledgements && { acknowledgements: [] }),
   };
-  const judged = sections.run('judge answer', () => decideReply(input));
+  const judged = decideReply(input);
   const { replyTag } = judged;
   // The model may name any id, even one that somebody gave it; messages of other conversations aren't quoted.
   const isForeign = replyTag !== undefined && replyTag !== 'current' && !(await hasSeen(replyTag));

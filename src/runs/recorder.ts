@@ -8,7 +8,6 @@ import type { Log } from '#contracts/log.ts';
 import { type AgentMessage, finishReasonOf, textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
-import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/repair-history.ts';
 import { confirmedSends, type ToolSend } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
@@ -49,7 +48,6 @@ export type RecorderDeps = ToolTurnsDeps & {
   readonly capabilities: Capabilities;
   readonly replyToMode: ReplyToMode;
   readonly shaper: TextShaper;
-  readonly sections: Sections;
   readonly calls: RunCalls;
   readonly turnLimit: number;
   readonly steerDelivery: 'one-at-a-time' | 'all';
@@ -240,12 +238,12 @@ export class RunRecorder {
 
   async #answer(message: AgentMessage): Promise<boolean> {
     const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
-    const { shaper, sections, replyToMode } = this.#deps;
+    const { shaper, replyToMode } = this.#deps;
     const { target } = this.#run;
     const preview = await live.finishPreview();
     const silence = await silenceContextOf(store, this.#run, message);
     const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
-    const shaping = { ...this.#scene(), shaper, sections, silence, hasSeen };
+    const shaping = { ...this.#scene(), shaper, silence, hasSeen };
     const plan = await planAnswer(message, shaping, this.#tools.actions);
     const modelCalls = calls.ended();
     const commit = (sender?: DeliveryPolicy) =>

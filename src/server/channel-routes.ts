@@ -10,7 +10,6 @@ import type {
   WebhookAnswer,
   WebhookRequest,
 } from '#contracts/route-host.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
 import { closeSocket, createClientSocket } from './client-socket.ts';
 import { fileType } from './request-guard.ts';
 
@@ -51,34 +50,24 @@ const webhookBodyBytes = 1024 * 1024;
 export type ChannelRoutesDeps = {
   /** Status for a webhook that no channel has registered, or not yet. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
-  readonly sections?: Sections;
   /** Largest file that a client may send, bytes. Default: none may be sent. */
   readonly maxUploadBytes?: number;
 };
 
 export function createChannelRoutes({
   absentWebhookStatus = 404,
-  sections = noSections,
   maxUploadBytes = 0,
 }: ChannelRoutesDeps = {}): ChannelRoutes {
   const sockets = new Map<string, SocketHandler>();
   const webhooks = new Map<string, Webhook>();
   const uploads = new Map<string, UploadHandler>();
   const open = new Map<WebSocket, string | undefined>();
-  // Everything sent to a channel passes here: until its first await it has the event loop to itself.
-  const takesFrames = (handler: SocketHandler) => (socket: ClientSocket) =>
-    handler({
-      ...socket,
-      onMessage: (listener) => socket.onMessage((text) => sections.run('page frame', () => listener(text))),
-    });
-  const takesCalls = (handle: WebhookHandler) => (request: WebhookRequest) =>
-    sections.run('webhook', () => handle(request));
   return {
     hostFor: (line) => ({
-      socket: (path, onOpen) => void sockets.set(`${line}/${path}`, takesFrames(onOpen)),
+      socket: (path, onOpen) => void sockets.set(`${line}/${path}`, onOpen),
       upload: (take, drop) => void uploads.set(line, { take, drop }),
       webhook: (path, handle, knowsSecret = () => true) =>
-        void webhooks.set(`${line}/${path}`, { handle: takesCalls(handle), knowsSecret }),
+        void webhooks.set(`${line}/${path}`, { handle, knowsSecret }),
     }),
     mount: (app) => {
       mountSockets(app, sockets, open);

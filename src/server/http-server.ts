@@ -12,7 +12,6 @@ import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
-import type { Sections } from '#contracts/section.ts';
 import type { GatewayDeps } from '../operations/list.ts';
 import type { SignInLinks } from '../operations/sign-ins.ts';
 import { allowedOrigins } from './allowed-origins.ts';
@@ -59,7 +58,6 @@ export type HttpServerDeps = {
   readonly limits?: ConnectionLimits;
   /** Status for a webhook that no channel has registered. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
-  readonly sections?: Sections;
   /** Largest file that the page may send, bytes. Default: none may be sent. */
   readonly maxUploadBytes?: number;
   readonly log: Log;

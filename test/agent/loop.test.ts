@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { finishReasonOf, textOf } from '#contracts/message.ts';
-import type { Sections } from '#contracts/section.ts';
 import { agentLoop, agentLoopContinue } from '../../src/agent/loop.ts';
 import { aConfig, aContext, aMessage, aTool, inboxOf, liveInbox, userSays } from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
@@ -38,25 +37,6 @@ describe('events of a run', () => {
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
     expect(endOf(events)).toMatchObject({ reason: 'natural', messages });
     expect(grammarErrors(events)).toEqual([]);
-  });
-
-  it('times every synchronous section that handles model or tool output by name', async () => {
-    const timed = new Set<string>();
-    const run: Sections['run'] = (name, work) => {
-      timed.add(name);
-      return work();
-    };
-    const model = scriptedModel(callsTools({ id: '1', name: 'a' }), says('done'));
-    const config = aConfig({ model, sections: { run } });
-    await play(agentLoop([hello], aContext([aTool('a')]), config, noSignal()));
-    expect([...timed]).toEqual([
-      'ask model',
-      'model event',
-      'finish answer',
-      'tool arguments',
-      'tool a',
-      'tool result',
-    ]);
   });
 
   it('adds the finish part to an answer only at message_end', async () => {

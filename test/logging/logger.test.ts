@@ -92,23 +92,6 @@ describe('the logger', () => {
     await close();
   });
 
-  it('times the redaction of its lines once a timer is set', async () => {
-    const { destination, text } = collect();
-    const { log, time, close } = await createLogger({ level, isPretty: false, destination });
-    const timed: string[] = [];
-    log.info({}, 'before');
-    time({
-      run: (name, work) => {
-        timed.push(name);
-        return work();
-      },
-    });
-    log.info({}, 'after');
-    await close();
-    expect(timed).toEqual(['log line']);
-    expect(text().trim().split('\n')).toHaveLength(2);
-  });
-
   it('leaves out lines below its level', async () => {
     const { destination, text } = collect();
     const { log } = await createLogger({ level: 'warn', isPretty: false, destination });

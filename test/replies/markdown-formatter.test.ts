@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { plainText } from '../../src/contracts/formatted-text.ts';
-import { noSections } from '../../src/contracts/section.ts';
 import { formatMarkdown } from '../../src/replies/markdown.ts';
 import {
   createMarkdownFormatter,
@@ -58,7 +57,7 @@ describe('the text shaper', () => {
   it.each(['```\n```', '> ', '```\n'.repeat(2_000)])('shows empty markup as written: %#', async (text) => {
     const limits = { maxLength: 100_000 };
     const format = async () => plainText('');
-    const shaper = createTextShaper({ formatter: { format }, sections: noSections });
+    const shaper = createTextShaper({ format });
     const shown = await shaper.shape(text, limits);
     expect(shown.map((part) => part.text).join('')).toBe(text.trim());
   });
@@ -69,7 +68,7 @@ describe('the text shaper', () => {
       handed.push(text);
       return { text, spans: [] };
     };
-    const shaper = createTextShaper({ formatter: { format }, sections: noSections });
+    const shaper = createTextShaper({ format });
     expect(shaper.shape('Hello **you**.', { maxLength: 2_000 })).toEqual([
       { text: 'Hello you.', spans: [{ kind: 'bold', start: 6, length: 3 }] },
     ]);

@@ -6,7 +6,6 @@ import { ParleyError } from '../../src/contracts/errors.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { Outbound, OutboundContent, SendResult } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
-import { noSections } from '../../src/contracts/section.ts';
 import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { recordPreview } from '../../src/store/delivery/preview.ts';
@@ -66,7 +65,6 @@ describe('the live view of a run', () => {
     createLiveView({
       adapter,
       capabilities,
-      sections: noSections,
       chatKind: 'dm',
       isPreviewOn: true,
       route: aRoute(crypto.randomUUID()),

@@ -264,7 +264,7 @@ it('loads no metrics library before somebody asks for metrics', () => {
     await import('./src/server/gateway-health.ts');
     const { createMetrics } = await import('./src/server/metrics/metrics.ts');
     const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('prom-client'));
-    const metrics = createMetrics({ store: { read: async () => { throw new (await import('./src/contracts/errors.ts')).ParleyError('store_unavailable', 'away') } }, clock: { now: Date.now }, loop: { delays: () => ({ p50: 0, p99: 0, max: 0 }), held: () => [] }, formatter: { counts: () => ({ parsed: 0, givenUp: 0 }) }, isRedisReady: () => true });
+    const metrics = createMetrics({ store: { read: async () => { throw new (await import('./src/contracts/errors.ts')).ParleyError('store_unavailable', 'away') } }, clock: { now: Date.now }, loop: { delays: () => ({ p50: 0, p99: 0, max: 0 }), held: () => 0 }, formatter: { counts: () => ({ parsed: 0, givenUp: 0 }) }, isRedisReady: () => true });
     metrics.delivered({ channel: 'test', result: 'sent', ageMs: 1 });
     const before = loaded();
     await metrics.metrics();

@@ -267,8 +267,7 @@ function loopGauges(registry: PromRegistry) {
     }),
     held: new Gauge({
       name: 'parley_loop_held',
-      help: 'How often the event loop of this process was held for more than 50 ms, by what ran.',
-      labelNames: ['section'],
+      help: 'How often the event loop of this process was held for more than 50 ms.',
       registers,
     }),
     texts: new Gauge({
@@ -288,7 +287,7 @@ function showLoop(
   delay.set({ quantile: '0.5' }, p50);
   delay.set({ quantile: '0.99' }, p99);
   delay.set({ quantile: '1' }, max);
-  for (const [section, times] of loop.held()) held.set({ section }, times);
+  held.set(loop.held());
   const { parsed, givenUp } = formatter.counts();
   texts.set({ result: 'parsed' }, parsed);
   texts.set({ result: 'plain' }, givenUp);

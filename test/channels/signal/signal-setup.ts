@@ -7,7 +7,6 @@ import { channelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
-import { noSections, type Sections } from '#contracts/section.ts';
 import type { Span } from '#contracts/span.ts';
 import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import { botOf, routeOf } from '../../../channels/signal/ids.ts';
@@ -51,7 +50,6 @@ export type SignalStage = {
 export type AdapterOptions = {
   readonly clock?: Clock;
   readonly log?: Log;
-  readonly sections?: Sections;
   readonly config?: Readonly<Record<string, unknown>>;
 };
 
@@ -101,14 +99,7 @@ function newAdapter(
   server: SignalServer,
   options: AdapterOptions & { readonly dataDir: string; readonly routes: RouteHost | undefined },
 ): SignalAdapter {
-  const {
-    log = silentLog,
-    clock = hastyClock,
-    sections = noSections,
-    dataDir,
-    routes,
-    config = {},
-  } = options;
+  const { log = silentLog, clock = hastyClock, dataDir, routes, config = {} } = options;
   const settings = channel.configSchema.parse({
     apiUrl: server.url,
     callTimeoutMs: 10_000,
@@ -120,7 +111,6 @@ function newAdapter(
     log,
     clock,
     fetch,
-    sections,
     dataDir,
     ...(routes === undefined ? {} : { routes }),
   }) as SignalAdapter;
