@@ -60,29 +60,28 @@ export function compareSettings(
   const names = Object.keys({ ...before, ...after }) as (keyof Config)[];
   for (const name of names) {
     if (derived.includes(name) || isSame(before[name], after[name])) continue;
-    const restarting = partlyLive[name];
     if (live.includes(name)) applied.push(name);
-    else if (restarting === undefined) needsRestart.push(name);
-    else sortParts({ name, restarting, before, after }, { applied, needsRestart });
+    else if (partlyLive[name] === undefined) needsRestart.push(name);
+    else sortParts({ name, before, after }, { applied, needsRestart });
   }
   return { applied, needsRestart };
 }
 
 type PartlyLive = {
   readonly name: keyof Config;
-  readonly restarting: readonly string[];
   readonly before: Config;
   readonly after: Config;
 };
 
 function sortParts(
-  { name, restarting, before, after }: PartlyLive,
+  { name, before, after }: PartlyLive,
   into: { readonly applied: string[]; readonly needsRestart: string[] },
 ): void {
   const [old, now] = [before[name] as object, after[name] as object];
   for (const part of Object.keys({ ...old, ...now })) {
     if (isSame(Reflect.get(old, part), Reflect.get(now, part))) continue;
-    (restarting.includes(part) ? into.needsRestart : into.applied).push(`${name}.${part}`);
+    const path = `${name}.${part}`;
+    (isLive(path) ? into.applied : into.needsRestart).push(path);
   }
 }
 

@@ -20,6 +20,7 @@ export type PluginReport =
   /** `problem` is a sentence for the owner and contains no secrets. */
   | { readonly kind: 'failed'; readonly plugin: string; readonly problem: string };
 
+/** Sets plugins up and offers their tools to runs. */
 export interface PluginHost {
   /** Sets the plugins up in order. Never rejects: each plugin gets a report. Later calls add to earlier ones. */
   load(entries: readonly PluginEntry[]): Promise<readonly PluginReport[]>;
