@@ -53,7 +53,8 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
     const names = { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' };
     await build.write({ dir: making, format: 'esm', ...names, ...lean });
     await build.close();
-    await cp(join(root, 'src/server/page'), join(making, 'page'), { recursive: true });
+    for (const folder of ['server/page', 'client'])
+      await cp(join(root, 'src', folder), join(making, basename(folder)), { recursive: true });
     // A second builder has produced the same files.
     await rename(making, target).catch((error) => {
       if (!existsSync(target)) throw error;
@@ -65,13 +66,14 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
   await removeOld(dirname(target)).catch(() => undefined);
 }
 
-/** Turns each module that is loaded by URL, such as a thread, into a file next to those that load it. */
+/** Turns each module that is loaded by URL, such as a thread, and what is served into files next to those that load them. */
 const modulesByAddress = {
   name: 'modules-by-address',
   transform: {
     filter: { id: /\/src\/.*\.ts$/, code: "new URL('." },
     handler(code, id) {
-      return code.replace(/new URL\('(\.[^']*)\.ts', import\.meta\.url\)/g, (_text, path) => {
+      const served = code.replace("new URL('../client/", "new URL('./client/");
+      return served.replace(/new URL\('(\.[^']*)\.ts', import\.meta\.url\)/g, (_text, path) => {
         const fileName = `${basename(path)}.mjs`;
         this.emitFile({ type: 'chunk', id: join(dirname(id), `${path}.ts`), fileName });
         return `new URL('./${fileName}', import.meta.url)`;

@@ -111,7 +111,9 @@ function onEvent(state: ConversationState, event: ClientEvent): ConversationStep
   const isKnown = clientEvents.includes(event.kind) || state.events.includes(event.kind);
   const forward: readonly ConversationAction[] =
     isKnown && event.kind !== 'changed' ? [{ kind: 'reply', frame: { type: 'event', event } }] : [];
-  const read = changesLane(event) ? requestRead(state) : { state, actions: [] };
+  // A read that is on its way may miss the call's start or end, so another one follows it.
+  const isStale = event.kind === 'tool' && state.reading !== 'no';
+  const read = changesLane(event) || isStale ? requestRead(state) : { state, actions: [] };
   return { state: read.state, actions: [...forward, ...read.actions] };
 }
 

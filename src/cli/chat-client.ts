@@ -9,9 +9,10 @@ import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 import { startCommand } from '#channel-kit/own-commands.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
+import { resumeFrom } from '../client/conversation.js';
 import { type ChatLink, createChatLink } from './chat-link.ts';
 import { type ChatOutput, type ChatScreen, createStreamScreen, createTtyScreen } from './chat-screen.ts';
-import { type ChatTranscript, emptyTranscript, received, resumeFrom, sent } from './chat-transcript.ts';
+import { type ChatTranscript, disconnected, emptyTranscript, received, sent } from './chat-transcript.ts';
 import { pastedText, pasteOff, pasteOn, withPastedLines } from './paste-filter.ts';
 
 export type ChatOptions = {
@@ -52,7 +53,7 @@ export function runChat(options: ChatOptions): Promise<number> {
       resolve(code);
     };
     const ended = new AbortController();
-    const chat = createChat({ isTty, screen, finish, link: () => link });
+    const chat = createChat({ isTty, clock, screen, finish, link: () => link });
     const link = createChatLink({
       socketPath: options.socketPath,
       conversation: options.conversation ?? 'main',
@@ -125,12 +126,13 @@ type Chat = {
 
 type ChatParts = {
   readonly isTty: boolean;
+  readonly clock: Clock;
   readonly screen: ChatScreen;
   readonly link: () => ChatLink;
   readonly finish: (code: number) => void;
 };
 
-function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
+function createChat({ isTty, clock, screen, link, finish }: ChatParts): Chat {
   let transcript: ChatTranscript = emptyTranscript;
   let isInputOver = false;
   let wasConnected = false;
@@ -144,7 +146,7 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     link().sync();
   };
   return {
-    resumeFrom: () => resumeFrom(transcript),
+    resumeFrom: () => resumeFrom(transcript.conversation),
     wasConnected: () => wasConnected,
     receive: (frame) => {
       const step = received(transcript, frame, { withHistory: isTty });
@@ -156,8 +158,10 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     linkChanged: (state) => {
       // The requested read was lost with the connection; the next connection asks again.
       isLastRead = false;
-      // The next connection reports current activity again.
-      if (state === 'lost') screen.show({ kind: 'preview', text: undefined });
+      if (state === 'lost') {
+        transcript = disconnected(transcript);
+        screen.show({ kind: 'preview', text: undefined });
+      }
       if (state === 'open') wasConnected = true;
       else if (isTty && !isLost) {
         screen.show({ kind: 'notice', text: wasConnected ? 'reconnecting…' : notRunning });
@@ -168,9 +172,9 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
       if (text.trim() === '') return;
       // The gateway would disconnect a client whose frame is too long, and every later message would wait behind it.
       if (text.length > maxTextLength) return screen.show({ kind: 'problem', text: tooLongText });
-      const id = randomUUID();
-      transcript = sent(transcript, id);
-      link().submit({ type: 'send', id, text });
+      const frame = { type: 'send', id: randomUUID(), text } as const;
+      transcript = sent(transcript, frame, clock.now());
+      link().submit(frame);
     },
     inputEnded: () => {
       isInputOver = true;

@@ -15,6 +15,7 @@ import {
 import { createLineSplitter } from '#channel-kit/line-splitter.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Clock } from '#contracts/clock.ts';
+import { knownEvents } from '../client/conversation.js';
 
 export type ChatLink = {
   /** Keeps the frame until it is acknowledged, across any number of connections. */
@@ -51,7 +52,10 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
   const sync = () => {
     const { after, of } = options.resumeFrom();
     hellos += 1;
-    write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after, of } : {}) });
+    write({
+      ...{ type: 'hello', conversation: options.conversation, events: [...knownEvents] },
+      ...(after > 0 ? { after, of } : {}),
+    });
   };
   const receive = (frame: ServerFrame) => {
     if (frame.type === 'ack' || (frame.type === 'problem' && !frame.retry)) kept.delete(frame.id ?? '');

@@ -37,6 +37,8 @@ export const timelineActivitySchema = z.object({
       runId: z.string(),
       /** Names of the running tools. */
       tools: z.array(z.string()).readonly(),
+      /** Their calls, in the same order; absent in version 0.2.0. */
+      callIds: z.array(z.string()).readonly().exactOptional(),
       /** Set when it is parked. */
       waitsFor: z.string().exactOptional(),
     })

@@ -27,7 +27,6 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
     'children-view',
     'command-menu',
     'connection',
-    'conversation',
     'copy-button',
     'duration',
     'lanes-view',
@@ -56,6 +55,12 @@ export function servePage(app: FastifyInstance): void {
       ...{ url, path: `${pageDir}/${name}`, type },
       ...(url === '/' && { fill: (text: string) => text.replace('{parley}', parleyCommand) }),
     })),
+    // The terminal shares it.
+    {
+      url: '/client/conversation.js',
+      path: fileURLToPath(new URL('../client/conversation.js', import.meta.url)),
+      type: script,
+    },
     { url: '/vendor/preact.js', path: vendorPath('preact'), type: script },
     { url: '/vendor/htm.js', path: vendorPath('htm'), type: script },
   ];

@@ -8,7 +8,7 @@ export type Rule = (tree: SourceTree) => readonly string[];
 /** The folders of `src/` from the bottom up. An import may only go to an earlier entry, or stay in its folder. */
 const order = [
   ['contracts'],
-  ['channel-kit', 'texts'],
+  ['channel-kit', 'texts', 'client'],
   ['config', 'logging', 'http', 'processes', 'redis', 'backup', 'store'],
   ['sessions', 'agent', 'models', 'replies'],
   ['queue', 'commands', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],

@@ -106,6 +106,19 @@ describe('a client conversation', () => {
     expect(stepConversation(back.state, read('t')).actions).toEqual(anew);
   });
 
+  it('forwards kinds of events that 0.2.0 lacks only to a client that asked for them', () => {
+    const output = { kind: 'output', runId: 'r', callId: 'c', text: 'so far' } as const;
+    const started = { kind: 'run', runId: 'r', state: 'started' } as const;
+    const forwarded = (hello: object) => {
+      const { state } = stepConversation(newConversation, frame({ type: 'hello', ...hello }));
+      const steps = [started, output].map((event) => stepConversation(state, { kind: 'event', event }));
+      return steps.flatMap(({ actions }) => actions.filter(({ kind }) => kind === 'reply'));
+    };
+    const told = (event: object) => ({ kind: 'reply', frame: { type: 'event', event } });
+    expect(forwarded({})).toEqual([told(started)]);
+    expect(forwarded({ events: ['output'] })).toEqual([told(started), told(output)]);
+  });
+
   it('shows a client every item, whatever the order of changes and reads', () => {
     const moves = fc.array(fc.constantFrom('say', 'many', 'end', 'change', 'answer'), { maxLength: 60 });
     holds(

@@ -255,6 +255,33 @@ describe('the chat client', () => {
       expect(await chat.code).toBe(0);
     });
 
+    it('shows the growing output of a tool until it ends, and that earlier messages are summarized', async () => {
+      session.onStored = () => undefined;
+      await adapter.start(session.intake);
+      const chat = start({ columns: 80, rows: 20 });
+      const call = { runId: 'r', callId: 'c', name: 'build' };
+      const output = (text: string) => session.emit(route, { kind: 'output', runId: 'r', callId: 'c', text });
+      await expect.poll(() => session.watching()).toBe(1);
+      for (const progress of [0, 0.5])
+        session.emit(route, { kind: 'compaction', runId: 'r', state: 'started', progress });
+      session.emit(route, { kind: 'compaction', runId: 'r', state: 'done' });
+      session.emit(route, { kind: 'tool', ...call, state: 'started' });
+      await shows(chat, '⋯ build');
+      output('step 1');
+      await shows(chat, 'step 1');
+      output('step 1\nstep 2');
+      await shows(chat, 'step 2');
+      session.emit(route, { kind: 'tool', ...call, state: 'done' });
+      await expect
+        .poll(() => screenOf(chat.output.text(), 80), { timeout: patienceMs })
+        .not.toContain('step 2');
+      const printed = screenOf(chat.output.text(), 80);
+      expect(printed).toContain('  ⋯ Parley has summarized earlier messages');
+      expect(printed.filter((row) => row.includes('is summarizing'))).toHaveLength(1);
+      chat.input.end();
+      expect(await chat.code).toBe(0);
+    });
+
     it('shows each sub-agent as a line whenever its state changes', async () => {
       session.say(route, { text: 'from yesterday' });
       const old = { id: 'o', depth: 1, name: 'old', agentId: 'main', createdAt: 1, tokens: 0, cost: 0 };

@@ -31,7 +31,7 @@ type Declaration = {
 export async function createMutator(root: string): Promise<Mutator> {
   const sources = new Map<string, string>();
   const declared = new Map<string, Declaration[]>();
-  for await (const file of glob('{src,channels,plugins}/**/*.ts', { cwd: root })) {
+  for await (const file of glob(['{src,channels,plugins}/**/*.ts', 'src/client/*.js'], { cwd: root })) {
     const text = await readFile(join(root, file), 'utf8');
     sources.set(file, text);
     for (const one of declarationsOf(file, text))

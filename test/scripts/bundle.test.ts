@@ -24,7 +24,7 @@ beforeEach(() => {
   for (const name of ['bin', 'scripts/bundle.mjs', 'package.json'])
     cpSync(name, join(root, name), { recursive: true });
   symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
-  for (const folder of ['store/sqlite', 'replies', 'server/page'])
+  for (const folder of ['store/sqlite', 'replies', 'server/page', 'client'])
     mkdirSync(join(root, 'src', folder), { recursive: true });
   write('src/server/page/index.html', '<title>Parley</title>');
   write('src/replies/markdown-thread.ts', 'export {};');

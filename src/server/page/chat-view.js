@@ -1,7 +1,7 @@
+import { entriesInOrder, isWorking, notesOf, retryIdOf } from '/client/conversation.js';
 import { canSend, FileButton, FileList } from '/page/attachments.js';
 import { ChildLine, ChildTree } from '/page/children-view.js';
 import { CommandMenu, commandsFor, menuAttributes } from '/page/command-menu.js';
-import { entriesInOrder, isWorking, retryIdOf } from '/page/conversation.js';
 import { CopyButton } from '/page/copy-button.js';
 import { LanesView } from '/page/lanes-view.js';
 import { NoticesView } from '/page/notices-view.js';
@@ -168,8 +168,10 @@ function Activity({ conversation, working }) {
   if (!working && preview === undefined) return null;
   return html`<section class="activity" aria-live="off">
     ${run?.tools.map((tool, i) => html`<${ToolLine} key=${i} tool=${tool} />`)}
-    ${run?.wasSteered && html`<div class="steered">Parley has read your new message</div>`}
-    ${run?.waitsFor && html`<div class="waits" role="status">waiting for ${run.waitsFor}</div>`}
+    ${notesOf(conversation).map(
+      ({ kind, text, progress }) => html`<div class=${kind} key=${kind} role="status">
+      ${text}${progress !== undefined && html` <span aria-hidden="true">(${Math.round(progress * 100)} %)</span>`}</div>`,
+    )}
     ${
       preview === undefined
         ? !run?.waitsFor &&
@@ -194,7 +196,8 @@ const toolMarks = { started: '…', done: '✓', failed: '✕', skipped: '↷' }
 
 function ToolLine({ tool }) {
   return html`<div class="tool ${tool.state}"><span class="mark">${toolMarks[tool.state]}</span>
-    ${tool.name}${tool.state === 'skipped' && ' (skipped)'}</div>`;
+    ${tool.name}${tool.state === 'skipped' && ' (skipped)'}</div>
+    ${tool.output && html`<pre class="output">${tool.output}</pre>`}`;
 }
 
 function Composer({ draft, files, pasteHint, editing, working, conversation, commands, menuAt, actions }) {

@@ -1,4 +1,5 @@
 /** Connects state, socket and view. The state is one value; every event produces the next one and shows it. */
+import { emptyConversation, reduce, resumeFrom } from '/client/conversation.js';
 import {
   answerQuestion,
   dismissNotice,
@@ -11,7 +12,6 @@ import { asTextFile, attachmentsOf, canSend, createAttachments, maxTextLength } 
 import { ChatView } from '/page/chat-view.js';
 import { commandsFor, commandText } from '/page/command-menu.js';
 import { createConnection } from '/page/connection.js';
-import { emptyConversation, reduce, resumeFrom } from '/page/conversation.js';
 import { createOutbox } from '/page/outbox.js';
 import { closePanelsOnEscape } from '/page/panels.js';
 import { randomId } from '/page/random-id.js';

@@ -2,6 +2,8 @@
  * The socket to Parley: opens it, reopens it when it closes, asks for what was missed, and resends
  * every stored message until it is acknowledged.
  */
+import { knownEvents } from '/client/conversation.js';
+
 const firstDelayMs = 400;
 const maxDelayMs = 8000;
 /** This long without an acknowledgement, or without any frame from the gateway, the socket only looks open. */
@@ -30,7 +32,10 @@ export function createConnection(options) {
     sentAt.clear();
     current.onopen = () => {
       const { after, of } = options.resumeFrom();
-      write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after, of } : {}) });
+      write({
+        ...{ type: 'hello', conversation: options.conversation, events: knownEvents },
+        ...(after > 0 ? { after, of } : {}),
+      });
       for (const { frame } of options.outbox.list()) write(frame);
       options.onState('open');
     };

@@ -36,7 +36,7 @@ async function readRun(tx: Tx, laneKey: string): Promise<Pick<TimelineActivity, 
   if (!run) return {};
   const calls = await tx.db
     .selectFrom('toolCalls')
-    .select('name')
+    .select(['callId', 'name'])
     .where('runId', '=', run.id)
     .where('state', 'in', ['started', 'waiting'])
     .orderBy('messageId')
@@ -44,7 +44,8 @@ async function readRun(tx: Tx, laneKey: string): Promise<Pick<TimelineActivity, 
     .limit(maxTools)
     .execute();
   const waitsFor = run.state === 'parked' ? { waitsFor: run.parkReason ?? '' } : {};
-  return { run: { runId: run.id, tools: calls.map(({ name }) => name), ...waitsFor } };
+  const callIds = calls.map(({ callId }) => callId);
+  return { run: { runId: run.id, tools: calls.map(({ name }) => name), callIds, ...waitsFor } };
 }
 
 /** How many of a lane's sessions are searched; each `/new` creates one. */

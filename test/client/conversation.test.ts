@@ -1,30 +1,24 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
-import type { ChildView } from '#contracts/child.ts';
-import { holds } from '../../support/holds.ts';
-import { pageModule } from './page-module.ts';
-
-type State = {
-  readonly preview: unknown;
-  readonly messages: ReadonlyMap<string, unknown>;
-  readonly run?: { readonly waitsFor?: string };
-};
-type Shown = { readonly id: string; readonly text: string; readonly state: string };
-const { emptyConversation, reduce, entriesInOrder, messagesInOrder, isWorking, resumeFrom, retryIdOf } =
-  await pageModule<{
-    emptyConversation: State;
-    reduce(state: State, input: object): State;
-    messagesInOrder(state: State): readonly Shown[];
-    entriesInOrder(state: State): readonly { readonly message?: Shown; readonly child?: ChildView }[];
-    isWorking(state: State): boolean;
-    retryIdOf(state: State, message: Shown): string | undefined;
-    resumeFrom(state: State): { readonly after: number };
-  }>('conversation.js');
+import type { ClientEvent } from '#contracts/feed.ts';
+import {
+  type Conversation,
+  type ConversationInput,
+  emptyConversation,
+  entriesInOrder,
+  isWorking,
+  messagesInOrder,
+  notesOf,
+  reduce,
+  resumeFrom,
+  retryIdOf,
+} from '../../src/client/conversation.js';
+import { holds } from '../support/holds.ts';
 
 const after = (...frames: readonly ServerFrame[]) =>
   frames.reduce((state, frame) => reduce(state, { kind: 'frame', frame }), emptyConversation);
-const unsent = { kind: 'unsent', frame: { type: 'send', id: 'own', text: 'hi' }, at: 1 };
+const unsent: ConversationInput = { kind: 'unsent', frame: { id: 'own', text: 'hi' }, at: 1 };
 const own = (state: string) =>
   ({
     type: 'items',
@@ -104,7 +98,7 @@ describe('the conversation of the page', () => {
 
   it('shows each sub-agent where it was spawned, whatever its state', () => {
     const child = { id: 'c', depth: 1, name: 'look', agentId: 'main', createdAt: 1, tokens: 0, cost: 0 };
-    const shown = (state: State) =>
+    const shown = (state: Conversation) =>
       entriesInOrder(state).map((entry) => entry.message?.id ?? `${entry.child?.id}: ${entry.child?.state}`);
     const spawned: ServerFrame = { type: 'standing', hellos: 1, children: [{ ...child, state: 'queued' }] };
     const done: ServerFrame = { type: 'standing', hellos: 1, children: [{ ...child, state: 'done' }] };
@@ -128,15 +122,11 @@ describe('the conversation of the page', () => {
   });
 
   it('shows each message once and in order, whatever order frames arrive in', () => {
-    const happenings = [
-      unsent,
-      ...[{ type: 'ack', id: 'own', state: 'accepted' } as const, own('answered'), part, stored].map(
-        (frame) => ({
-          kind: 'frame',
-          frame,
-        }),
-      ),
-    ];
+    const accepted = { type: 'ack', id: 'own', state: 'accepted' } as const;
+    const frames = [accepted, own('answered'), part, stored].map(
+      (frame) => ({ kind: 'frame', frame }) as const,
+    );
+    const happenings: ConversationInput[] = [unsent, ...frames];
     const order = fc
       .tuple(
         fc.shuffledSubarray(happenings, { minLength: 5 }),
@@ -171,7 +161,7 @@ describe('the conversation of the page', () => {
   });
 
   it('shows the state of an own message from sending to its end', () => {
-    const stateOf = (state: State) => messagesInOrder(state)[0]?.state;
+    const stateOf = (state: Conversation) => messagesInOrder(state)[0]?.state;
     let state = reduce(emptyConversation, unsent);
     expect(stateOf(state)).toBe('sending');
     state = reduce(state, { kind: 'frame', frame: { type: 'ack', id: 'own', state: 'accepted' } });
@@ -192,7 +182,7 @@ describe('the conversation of the page', () => {
     const later = { ...stored.items[0], messageId: 'later', position: 3 } as const;
     const begun = reduce(after(own('answered')), {
       kind: 'unsent',
-      frame: { type: 'send', id: 'command', text: '/help' },
+      frame: { id: 'command', text: '/help' },
       at: 2,
     });
     const frames: readonly ServerFrame[] = [
@@ -206,9 +196,9 @@ describe('the conversation of the page', () => {
 
   it('keeps a message without a position where it was sent, even on a page just opened', () => {
     const later = { ...stored, items: [{ ...stored.items[0], messageId: 'later', position: 3 }] };
-    const left = { kind: 'unsent', frame: { type: 'send', id: 'left', text: '?' }, at: 2 };
-    const told = (frame: ServerFrame) => ({ kind: 'frame', frame });
-    const shown = (...inputs: readonly object[]) =>
+    const left = { kind: 'unsent', frame: { id: 'left', text: '?' }, at: 2 } as const;
+    const told = (frame: ServerFrame) => ({ kind: 'frame', frame }) as const;
+    const shown = (...inputs: readonly ConversationInput[]) =>
       messagesInOrder(inputs.reduce(reduce, emptyConversation)).map(({ id }) => id);
     const ends: readonly ServerFrame[] = [
       ...['command', 'refused', 'ignored', 'duplicate'].map(
@@ -244,5 +234,37 @@ describe('the conversation of the page', () => {
     const started: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'started' } };
     expect(after(started, parked).run?.waitsFor).toBe('an approval');
     expect(after(started, parked, started).run?.waitsFor).toBeUndefined();
+  });
+
+  it('keeps a run although an earlier one ends late', () => {
+    const run = (runId: string, state: 'started' | 'ended'): ServerFrame => ({
+      type: 'event',
+      event: { kind: 'run', runId, state },
+    });
+    expect(after(run('a', 'started'), run('b', 'started'), run('a', 'ended')).run?.id).toBe('b');
+    expect(after(run('a', 'started'), run('a', 'ended')).run).toBeUndefined();
+  });
+
+  it('shows the output of a call until that ends, and how far a summary is', () => {
+    const told = (event: ClientEvent): ServerFrame => ({ type: 'event', event });
+    const call = { runId: 'r', callId: 'c', name: 'build' };
+    const started = [
+      told({ kind: 'compaction', runId: 'r', state: 'started' }),
+      told({ kind: 'compaction', runId: 'r', state: 'started', progress: 0.5 }),
+      told({ kind: 'tool', ...call, state: 'started' }),
+      told({ kind: 'output', runId: 'r', callId: 'c', text: 'step 1' }),
+    ];
+    const summary = 'Parley is summarizing earlier messages';
+    expect(after(...started).run?.tools).toMatchObject([{ state: 'started', output: 'step 1' }]);
+    expect(notesOf(after(...started))).toEqual([{ kind: 'summary', text: summary, progress: 0.5 }]);
+    const ended = [
+      told({ kind: 'tool', ...call, state: 'done' }),
+      told({ kind: 'output', runId: 'r', callId: 'c', text: 'too late' }),
+      told({ kind: 'compaction', runId: 'r', state: 'done' }),
+    ];
+    expect(after(...started, ...ended).run?.tools).toEqual([{ callId: 'c', name: 'build', state: 'done' }]);
+    expect(notesOf(after(...started, ...ended))).toEqual([
+      { kind: 'summary', text: 'Parley has summarized earlier messages' },
+    ]);
   });
 });

@@ -1,27 +1,26 @@
 /**
- * The page's conversation, as a pure function of events. Messages are kept by id, so one that arrives twice (live
- * and read, sent and stored) appears once.
+ * A conversation as a client shows it, page and terminal alike: a pure function of the gateway's frames, which carry the
+ * session's feed and what is stored. Messages and tool calls are kept by id, so what arrives twice (live and read, sent
+ * and stored) changes nothing, and the stored activity replaces what events reported. Types are in conversation.d.ts.
  */
 
+/** Kinds of events to ask for in `hello`, since clients of version 0.2.0 don't know them. */
+export const knownEvents = ['compaction', 'output'];
+
 export const emptyConversation = {
-  /** By id: { id, author, text, spans?, state, at, position?, after?, problem? } */
   messages: new Map(),
-  /** The session whose positions are counted, as the gateway names it. */
   of: undefined,
   position: 0,
   preview: undefined,
-  /** The preview of this run came formatted, so plain ones are ignored. */
-  hasDraft: false,
   run: undefined,
-  /** How the conversation treats messages that arrive during a run. */
+  endedRun: undefined,
   queueMode: undefined,
-  /** Sub-agents as the store has them, oldest first. */
   children: [],
   isLoaded: false,
   connection: 'connecting',
 };
 
-const nothingGoesOn = { run: undefined, preview: undefined, hasDraft: false };
+const nothingGoesOn = { run: undefined, preview: undefined };
 const openStates = new Set(['held', 'waiting', 'taken', 'delivering']);
 /** This many of the last items are reread after a pause, because their states may have changed. */
 const readAgain = 50;
@@ -54,12 +53,36 @@ export function reduce(state, input) {
     case 'edited':
       return changeMessage(state, input.id, { text: input.text });
     case 'preview-settled':
-      return state.run === undefined ? { ...state, preview: undefined, hasDraft: false } : state;
+      return state.run === undefined ? { ...state, preview: undefined } : state;
     case 'frame':
       return onFrame(state, input.frame);
     default:
       return state;
   }
+}
+
+/**
+ * Returns what to say about the run besides its calls and its answer: `{ kind, text, progress? }`, each kind once.
+ * `progress` is the share that is done.
+ */
+export function notesOf({ run }) {
+  if (run === undefined) return [];
+  const { wasSteered, waitsFor, summary } = run;
+  return [
+    ...(summary ? [{ kind: 'summary', text: summaryWords[summary.state], ...progressOf(summary) }] : []),
+    ...(wasSteered ? [{ kind: 'steered', text: 'Parley has read your new message' }] : []),
+    ...(waitsFor ? [{ kind: 'waits', text: `waiting for ${waitsFor}` }] : []),
+  ];
+}
+
+const summaryWords = {
+  started: 'Parley is summarizing earlier messages',
+  done: 'Parley has summarized earlier messages',
+  failed: "Parley couldn't summarize earlier messages",
+};
+
+function progressOf({ state, progress }) {
+  return state === 'started' && progress > 0 ? { progress } : {};
 }
 
 /** Returns the messages, oldest first; those without a place in the timeline come last, in order of arrival. */
@@ -132,9 +155,14 @@ function onFrame(state, frame) {
     case 'event':
       return onEvent(state, frame.event);
     case 'standing':
-      return { ...onActivity(state, frame.run), queueMode: frame.queueMode, children: frame.children ?? [] };
+      return {
+        ...state,
+        run: frame.run && storedRun(state, frame.run),
+        queueMode: frame.queueMode,
+        children: frame.children ?? [],
+      };
     case 'preview':
-      return { ...state, preview: { text: frame.text, spans: frame.spans }, hasDraft: true };
+      return { ...state, preview: { text: frame.text, spans: frame.spans } };
     case 'message':
       return onMessage(state, frame);
     case 'edited':
@@ -231,52 +259,80 @@ function onMessage(state, frame) {
     text: frame.text,
     spans: frame.spans,
   });
-  return { ...next, preview: undefined, hasDraft: false };
+  return { ...next, preview: undefined };
 }
 
 function onEvent(state, event) {
+  if (event.kind === 'changed') return state;
+  const isOver = state.endedRun === event.runId;
+  if (event.kind === 'run') return isOver && event.state !== 'started' ? state : onRun(state, event);
+  return isOver ? state : { ...state, run: withEvent(runOf(state, event.runId), event) };
+}
+
+function onRun(state, { runId, state: step }) {
+  // The next run may have begun elsewhere before this end was heard of.
+  if (step === 'ended')
+    return { ...state, endedRun: runId, run: state.run?.id === runId ? undefined : state.run };
+  const run = runOf(state, runId);
+  const wasSteered = run.wasSteered || step === 'steered';
+  return { ...state, endedRun: undefined, run: { ...run, wasSteered, waitsFor: undefined } };
+}
+
+function withEvent(run, event) {
   switch (event.kind) {
-    case 'preview':
-      if (state.hasDraft) return state;
-      return { ...state, run: runOf(state, event.runId), preview: { text: event.text } };
     case 'tool':
-      return { ...state, run: withTool(runOf(state, event.runId), event) };
-    case 'run':
-      return onRun(state, event);
+      return withTool(run, event);
+    case 'output':
+      return {
+        ...run,
+        tools: run.tools.map((tool) =>
+          tool.callId === event.callId && tool.state === 'started' ? { ...tool, output: event.text } : tool,
+        ),
+      };
     case 'parked':
-      return { ...state, run: { ...runOf(state, event.runId), waitsFor: event.reason } };
+      return { ...run, waitsFor: event.reason };
+    case 'compaction': {
+      const known = event.state === 'started' ? (run.summary?.progress ?? 0) : 0;
+      return { ...run, summary: { state: event.state, progress: event.progress ?? known } };
+    }
     default:
-      return state;
+      return run;
   }
 }
 
-/** The stored run replaces what events reported; only facts that aren't stored are kept. */
-function onActivity(state, run) {
-  if (run === undefined) return { ...state, run: undefined };
-  const known = runOf(state, run.runId);
-  const atWork = run.tools.map((name) => ({ name, state: 'started' }));
-  const tools = known === state.run ? known.tools : atWork;
-  return { ...state, run: { ...known, tools, waitsFor: run.waitsFor } };
+/**
+ * A call's end replaces its start, and a start that comes after it says nothing. Version 0.2.0 doesn't name the call:
+ * the end is that of the oldest start of the tool.
+ */
+function withTool(run, { callId, name, state }) {
+  const known = run.tools.findIndex((tool) =>
+    callId === undefined
+      ? state !== 'started' && tool.name === name && tool.state === 'started'
+      : tool.callId === callId,
+  );
+  if (known === -1) return { ...run, tools: [...run.tools, { callId, name, state }] };
+  return state === 'started' ? run : { ...run, tools: run.tools.with(known, { callId, name, state }) };
 }
 
-function onRun(state, event) {
-  if (event.state === 'ended') return { ...state, run: undefined };
-  const run = runOf(state, event.runId);
-  const wasSteered = run.wasSteered || event.state === 'steered';
-  return { ...state, run: { ...run, wasSteered, waitsFor: undefined } };
+/**
+ * The stored run replaces what events reported of calls that haven't ended; facts that aren't stored are kept.
+ */
+function storedRun(state, { runId, tools, callIds, waitsFor }) {
+  const run = runOf(state, runId);
+  const open = tools.map((name, index) => ({ callId: callIds?.[index], name }));
+  const isOpen = (tool) =>
+    open.some(({ callId, name }) => (callId === undefined ? name === tool.name : callId === tool.callId));
+  const kept = run.tools.filter((tool) => tool.state !== 'started' || isOpen(tool));
+  const isKept = ({ callId, name }) =>
+    kept.some((tool) =>
+      callId === undefined ? tool.state === 'started' && tool.name === name : tool.callId === callId,
+    );
+  const missing = open.filter((call) => !isKept(call)).map((call) => ({ ...call, state: 'started' }));
+  return { ...run, tools: [...kept, ...missing], waitsFor };
 }
 
 function runOf(state, id) {
   return state.run?.id === id ? state.run : { id, tools: [], wasSteered: false };
-}
-
-/** Matches the end of a tool with the oldest start of that tool that hasn't ended. */
-function withTool(run, event) {
-  const open = run.tools.findIndex((tool) => tool.name === event.name && tool.state === 'started');
-  if (event.state === 'started' || open === -1) {
-    return { ...run, tools: [...run.tools, { name: event.name, state: event.state }] };
-  }
-  return { ...run, tools: run.tools.with(open, { name: event.name, state: event.state }) };
 }
 
 function putMessage(state, message) {
