@@ -23,10 +23,8 @@ export type ModelCall = {
 
 type Script = (request: ModelCall) => Reply | Promise<Reply>;
 
-const apiKey = 'sk-ant-bench-0001';
-
 export async function startModel(): Promise<Model> {
-  const server = await startAnthropicServer({ keys: [apiKey], journalLimit: 100 });
+  const server = await startAnthropicServer({ journalLimit: 100 });
   const listeners = new Set<(call: ModelCall) => void>();
   let script: Script = repeatLast;
   server.script((body) => {
@@ -38,7 +36,7 @@ export async function startModel(): Promise<Model> {
     return script(call);
   });
   return {
-    environment: { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: server.url },
+    environment: server.environment,
     answerWith: (next) => {
       script = next;
     },

@@ -71,15 +71,3 @@ export function followCalls<Call>(
     }, deadlineMs);
   };
 }
-
-/** Makes one person per number, on first use. */
-export function lazily<T>(make: (person: number) => T): (person: number) => T {
-  const made = new Map<number, T>();
-  return (person) => {
-    const known = made.get(person);
-    if (known !== undefined) return known;
-    const one = make(person);
-    made.set(person, one);
-    return one;
-  };
-}

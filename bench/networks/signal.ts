@@ -1,23 +1,17 @@
-import { startSignalServer } from '../../test/platforms/signal/server.ts';
+import { openSignalSide } from '../../test/e2e/signal-side.ts';
 import { now } from '../clock.ts';
-import { followCalls, lazily, type Network, patienceMs } from '../network.ts';
-
-const secret = 'a-secret-of-the-bench-0001';
+import { followCalls, type Network, patienceMs } from '../network.ts';
 
 /** signal-cli-rest-api in json-rpc mode, with its webhook. */
 export async function startSignal(): Promise<Network> {
-  const server = await startSignalServer({ now });
+  const { server, user, person, environment, started, close } = await openSignalSide({ now });
   const numbers = new Map<string, number>();
-  const user = lazily((person) => {
-    const made = server.world.addPerson({ name: `Person ${person}`, number: null });
-    numbers.set(made.uuid, person);
-    return made;
-  });
   return {
     name: 'signal',
-    environment: { SIGNAL_API_URL: server.url, SIGNAL_WEBHOOK_SECRET: secret },
-    say: (person, text) => {
-      const from = user(person);
+    environment,
+    say: (number, text) => {
+      const from = user(number);
+      numbers.set(from.uuid, number);
       const at = now();
       server.people.writes({ from, text });
       return at;
@@ -26,10 +20,10 @@ export async function startSignal(): Promise<Network> {
     follow: followCalls(server, (call) => {
       if (call.path !== '/v2/send') return undefined;
       const { recipients, message } = call.body as SendBody;
-      const person = numbers.get(recipients[0] ?? '') ?? Number.NaN;
-      return call.status === 0 ? 'open' : { person, text: message, at: call.at };
+      const number = numbers.get(recipients[0] ?? '') ?? Number.NaN;
+      return call.status === 0 ? 'open' : { person: number, text: message, at: call.at };
     }),
-    answersTo: (person) => server.botMessages(user(person)).map(({ text }) => text),
+    answersTo: (number) => person(number).standing(),
     // Messages sent before a webhook exists are lost.
     untilReachable: async () => {
       await server.waitFor(() => server.webhookUrl !== undefined, patienceMs);
@@ -41,10 +35,8 @@ export async function startSignal(): Promise<Network> {
         patienceMs,
       );
     },
-    meets: (url) => {
-      server.webhookUrl = `${url}/channels/signal/webhook/${secret}`;
-    },
-    close: () => server.close(),
+    meets: started,
+    close,
   };
 }
 

@@ -6,7 +6,7 @@ export async function startTelegram(): Promise<Network> {
   const server = await startTelegramServer({ now });
   return {
     name: 'telegram',
-    environment: { TELEGRAM_BOT_TOKEN: server.token, TELEGRAM_API_ROOT: server.apiRoot },
+    environment: server.environment,
     say: (person, text) => {
       const at = now();
       server.userSends({ from: { id: person, is_bot: false, first_name: `Person ${person}` }, text });

@@ -15,9 +15,12 @@ export type DiscordSide = {
   close(): Promise<void>;
 };
 
-/** `dataDir`: the gateway's, whose ledger says which messages were accepted; Discord itself can't know. */
-export async function openDiscordSide(dataDir: string): Promise<DiscordSide> {
-  const server = await startDiscordServer();
+/**
+ * `dataDir`: the gateway's, whose ledger says which messages were accepted; Discord itself can't know. `now`: the
+ * platform's clock.
+ */
+export async function openDiscordSide(dataDir: string, now?: () => number): Promise<DiscordSide> {
+  const server = await startDiscordServer(now && { now });
   const users = new Map<number, DiscordUser>();
   const user = (id: number): DiscordUser => {
     const known = users.get(id) ?? server.world.addUser(`person${id}`, `Person ${id}`);
@@ -27,7 +30,7 @@ export async function openDiscordSide(dataDir: string): Promise<DiscordSide> {
   return {
     server,
     get environment() {
-      return { DISCORD_BOT_TOKEN: server.token, DISCORD_API_BASE: server.apiUrl };
+      return server.environment;
     },
     user,
     person: (id) => {

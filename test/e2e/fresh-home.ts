@@ -45,10 +45,8 @@ export async function aFreshHome(
   const home = await anEmptyHome({}, atEnd);
   const variables = {
     PARLEY_PORT: '0',
-    TELEGRAM_BOT_TOKEN: telegram.token,
-    TELEGRAM_API_ROOT: telegram.apiRoot,
-    ANTHROPIC_API_KEY: 'test-key',
-    ANTHROPIC_BASE_URL: model.url,
+    ...telegram.environment,
+    ...model.environment,
     ...settings,
   };
   const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}`);

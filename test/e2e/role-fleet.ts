@@ -59,10 +59,8 @@ export async function startFleet(
         env: {
           PARLEY_CONFIG: configPath,
           PARLEY_TOKEN: pageToken,
-          TELEGRAM_BOT_TOKEN: telegram.token,
-          TELEGRAM_API_ROOT: telegram.apiRoot,
-          ANTHROPIC_API_KEY: 'test-key',
-          ANTHROPIC_BASE_URL: model.url,
+          ...telegram.environment,
+          ...model.environment,
           ...env,
         },
       });

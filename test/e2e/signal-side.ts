@@ -15,10 +15,12 @@ export type SignalSide = {
   close(): Promise<void>;
 };
 
-/** `normal`: messages are polled for, and there is no webhook. */
-export async function openSignalSide(mode: 'json-rpc' | 'normal' = 'json-rpc'): Promise<SignalSide> {
-  const server = await startSignalServer({ mode });
-  const isPolled = mode === 'normal';
+type SignalSideOptions = { readonly mode?: 'json-rpc' | 'normal'; readonly now?: () => number };
+
+/** In `normal` mode, messages are polled for, and there is no webhook. `now`: the platform's clock. */
+export async function openSignalSide(options: SignalSideOptions = {}): Promise<SignalSide> {
+  const server = await startSignalServer(options);
+  const isPolled = options.mode === 'normal';
   const secret = randomBytes(24).toString('hex');
   const users = new Map<number, SignalPerson>();
   const user = (id: number): SignalPerson => {

@@ -106,7 +106,7 @@ export async function openStage(
 }
 
 async function signalIn(networks: readonly StageNetwork[]): Promise<SignalSide | undefined> {
-  if (networks.includes('polled-signal')) return openSignalSide('normal');
+  if (networks.includes('polled-signal')) return openSignalSide({ mode: 'normal' });
   return networks.includes('signal') ? openSignalSide() : undefined;
 }
 
@@ -117,10 +117,8 @@ function present<T>(side: T | undefined): T {
 
 function environmentFor({ telegram, model }: Pick<Stage, 'telegram' | 'model'>) {
   return {
-    TELEGRAM_BOT_TOKEN: telegram.token,
-    TELEGRAM_API_ROOT: telegram.apiRoot,
-    ANTHROPIC_API_KEY: 'test-key',
-    ANTHROPIC_BASE_URL: model.url,
+    ...telegram.environment,
+    ...model.environment,
     PARLEY_DM_POLICY: 'open',
     PARLEY_GROUP_POLICY: 'open',
     TEST_PLUGIN: loadable('effect-plugin'),

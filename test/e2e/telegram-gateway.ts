@@ -104,10 +104,8 @@ function environmentOf({ telegram, model, configPath }: Surroundings, { env = {}
   return {
     PARLEY_CONFIG: configPath,
     PARLEY_TOKEN: pageToken,
-    TELEGRAM_BOT_TOKEN: telegram.token,
-    TELEGRAM_API_ROOT: telegram.apiRoot,
-    ANTHROPIC_API_KEY: 'test-key',
-    ANTHROPIC_BASE_URL: model.url,
+    ...telegram.environment,
+    ...model.environment,
     ...env,
   };
 }

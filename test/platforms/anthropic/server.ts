@@ -18,6 +18,8 @@ import { lastUserText, type WireBody } from './wire.ts';
 export type AnthropicServer = {
   /** For the SDK's `baseURL`. */
   readonly url: string;
+  /** The variables by which Parley finds it. */
+  readonly environment: Readonly<Record<string, string>>;
   /** All requests to the Messages API in order of arrival, including refused ones. */
   readonly requests: readonly JournalEntry[];
   /** The keys used by requests for the list of models, which are free. */
@@ -120,8 +122,10 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
+    environment: { ANTHROPIC_API_KEY: keys[0] ?? '', ANTHROPIC_BASE_URL: url },
     requests: journal.entries,
     lists,
     connectionCount: () => connections,

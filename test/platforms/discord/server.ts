@@ -153,6 +153,11 @@ export class DiscordServer {
     return `http://127.0.0.1:${this.#door.port}`;
   }
 
+  /** The variables by which Parley finds it. */
+  get environment(): Readonly<Record<string, string>> {
+    return { DISCORD_BOT_TOKEN: this.token, DISCORD_API_BASE: this.apiUrl };
+  }
+
   /** The value for a client's `rest.api`. */
   get apiUrl(): string {
     return `${this.baseUrl}/api`;

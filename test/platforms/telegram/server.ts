@@ -94,6 +94,11 @@ export class TelegramServer {
     return this.#token;
   }
 
+  /** The variables by which Parley finds it. */
+  get environment(): Readonly<Record<string, string>> {
+    return { TELEGRAM_BOT_TOKEN: this.token, TELEGRAM_API_ROOT: this.apiRoot };
+  }
+
   /** The value for a bot's `apiRoot`. */
   get apiRoot(): string {
     return `http://127.0.0.1:${this.#door.port}`;
