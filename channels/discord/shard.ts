@@ -60,7 +60,7 @@ export class Shard extends WebSocketShard {
   }
 
   /** The connection is still being opened. */
-  get isDialling(): boolean {
+  get isDialing(): boolean {
     return this.#inside().connection?.readyState === connecting;
   }
 
@@ -73,7 +73,7 @@ export class Shard extends WebSocketShard {
     // The library removes its own listener, and an error without a listener would end the process.
     connection.on('error', () => undefined);
     // Otherwise it would still be opened, with nothing listening to it.
-    if (this.isDialling) connection.terminate();
+    if (this.isDialing) connection.terminate();
     // The other side may never close its half.
     setTimeout(() => connection.terminate(), closingMs).unref();
     await super.destroy({ code });

@@ -106,11 +106,11 @@ export class GatewaySocket {
   /** Ends a connection that stays silent, whether greeting, READY or RESUMED is missing, and drops its session. */
   async #expectStanding(shard: Shard): Promise<void> {
     const { clock } = this.#deps;
-    const dialledAt = clock.now();
-    await waitUntil(clock, dialledAt + openingPatienceMs, this.#over.signal);
+    const dialedAt = clock.now();
+    await waitUntil(clock, dialedAt + openingPatienceMs, this.#over.signal);
     // Nothing was there that could have resumed the session, so it is kept.
-    if (shard.isDialling) this.close('Discord’s gateway could not be reached in time', 'kept');
-    await waitUntil(clock, dialledAt + standingPatienceMs, this.#over.signal);
+    if (shard.isDialing) this.close('Discord’s gateway could not be reached in time', 'kept');
+    await waitUntil(clock, dialedAt + standingPatienceMs, this.#over.signal);
     if (this.#standsSince === undefined) this.close('Discord’s gateway did not answer in time', 'over');
   }
 

@@ -12,7 +12,7 @@ export type CallEntry = {
   /** `started`: it may have had its effect, so its tool's replay class decides. `done`: it has its result. */
   readonly state: 'fresh' | 'started' | 'done';
   /** Its call, if a summary replaced the message; absent in old records. */
-  readonly summarised?: MadeCall;
+  readonly summarized?: MadeCall;
 };
 
 /** How a call enters its batch. */
@@ -60,7 +60,7 @@ export function findResumption(messages: readonly AgentMessage[], entries: reado
   return {
     callIds: entries.map(({ callId }) => callId),
     earlier: [
-      ...entries.flatMap(({ summarised }) => summarised ?? []),
+      ...entries.flatMap(({ summarized }) => summarized ?? []),
       ...before.flatMap(({ parts }) => toolCallsOf(parts)),
     ],
     turns: turns.size - (isOpen ? 1 : 0),

@@ -84,7 +84,7 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
   let held = 0;
   let runIds: () => readonly string[] = () => [];
   let toldAt = Number.NEGATIVE_INFINITY;
-  let untold = 0;
+  let unreported = 0;
   let warmAt = Number.NEGATIVE_INFINITY;
   return {
     held: () => held,
@@ -100,11 +100,11 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
         log.debug(hold, 'loop.held');
         return;
       }
-      untold += 1;
+      unreported += 1;
       if (now() - toldAt < tellEveryMs) return;
-      log.warn({ ...hold, times: untold }, 'loop.held');
+      log.warn({ ...hold, times: unreported }, 'loop.held');
       toldAt = now();
-      untold = 0;
+      unreported = 0;
     },
   };
 }

@@ -93,7 +93,7 @@ function othersPieces(message: InboundText, dataAbout: string, boundary: Delimit
 }
 
 function ownWords(message: InboundText): string {
-  return `${labelOf(message)} ${unlabelled(message.text)}`.trim();
+  return `${labelOf(message)} ${unlabeled(message.text)}`.trim();
 }
 
 function labelOf({ isGroup, sender, sentAt, timeZone }: InboundText): string {
@@ -108,7 +108,7 @@ function attachmentLine(attachment: StoredAttachment): string {
   return `[attached: "${name}", ${cleanLabel(attachment.mimeType)}, ${sizeOf(attachment.sizeBytes)}]`;
 }
 
-function unlabelled(text: string): string {
+function unlabeled(text: string): string {
   return cleanUntrusted(text).replace(IMITATED_LABEL, '$1(');
 }
 

@@ -56,7 +56,7 @@ export async function executeCompact(
   const feed = new RunFeed(deps, run);
   feed.begin();
   try {
-    const end = await summarise(deps, run, { stopping, feed, mayKeepLane: options.mayKeepLane });
+    const end = await summarize(deps, run, { stopping, feed, mayKeepLane: options.mayKeepLane });
     if (end === 'lost') return undefined;
     if (end === 'handover') {
       await store.write(handOver, { ...held, modelCalls: deps.calls.endAll() });
@@ -84,7 +84,7 @@ function reasonOf(end: EndedSummary | End): string | undefined {
 
 type EndedSummary = Extract<SummaryStored, { readonly kind: 'ended' }>;
 
-async function summarise(
+async function summarize(
   deps: CompactDeps,
   run: ClaimedRun,
   { stopping, feed, mayKeepLane }: { stopping: StopController; feed: RunFeed; mayKeepLane(): boolean },

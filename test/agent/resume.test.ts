@@ -313,11 +313,11 @@ describe('a resumed run', () => {
 
   it('counts summarized calls for the loop guard, too', async () => {
     const ran: string[] = [];
-    const summarised = { name: 'act', input: '{}' };
+    const summarized = { name: 'act', input: '{}' };
     const { events } = await resume({
       tools: [noting(ran, 'act')],
       entries: [
-        { callId: 'act-1', state: 'done', summarised },
+        { callId: 'act-1', state: 'done', summarized },
         { callId: 'act-2', state: 'done' },
       ],
       messages: [calling('a', ['act-2']), resultOf('act-2', 'ran before')],

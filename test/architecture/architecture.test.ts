@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { titlesArePlain, wordsArePlain } from './plain-words.ts';
+import { identifiersArePlain, titlesArePlain, wordsArePlain } from './plain-words.ts';
 import * as rules from './rules.ts';
 import { readSourceTree, type SourceTree } from './source-tree.ts';
 
@@ -74,6 +74,8 @@ function brokenTree(): SourceTree {
     'channels/other/index.ts':
       "import 'node:fs';\nimport '#contracts/noun.ts';\nimport '#channel-kit/retry.ts';\n",
     'plugins/spade/index.ts': "import '#channel-kit/retry.ts';\n",
+    'src/agent/spelled.ts':
+      'export const mostLines = 1;\nexport const summarisedAt = 1;\nconst letGo = (colour: string) => colour;\nexport const unauthorised = letGo;\n',
     'test/mocked.test.ts': "vi.mock('x');\n",
     'test/halves.test.ts':
       "it('of what a run works on', f);\nit.each(a)('are kept %s', f);\nit('ends, and goes on', f);\nit('keeps %s', f);\n",
@@ -257,6 +259,16 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     [/halves\.test\.ts:1: “of”/, /halves\.test\.ts:2: “are”/, /halves\.test\.ts:3: “goes on”/],
   ],
   [
+    'declared names are spelled and built alike',
+    identifiersArePlain,
+    [
+      /spelled\.ts:1: “mostLines”: max/,
+      /spelled\.ts:2: “summarisedAt”: -ize/,
+      /spelled\.ts:3: “letGo”: say plainly/,
+      /spelled\.ts:3: “colour”: US/,
+    ],
+  ],
+  [
     'every path that a document names exists',
     rules.documentedPathsExist,
     [/names src\/nowhere\.ts/, /names docs\/gone\.md/],
@@ -288,7 +300,7 @@ describe('a tree that breaks the rules', () => {
         String(pattern),
       ).toBe(true);
     expect(found.join('\n')).not.toMatch(
-      /teleporter|named\.ts:6|commands\/warp\.ts|second\.ts:7|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12|halves\.test\.ts:4/,
+      /teleporter|named\.ts:6|commands\/warp\.ts|second\.ts:7|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12|halves\.test\.ts:4|spelled\.ts:4: “/,
     );
   });
 });

@@ -44,6 +44,23 @@ const replacedInTitles: readonly (readonly [RegExp, string])[] = [
   [/\bwhat (?:waits|stands|comes|goes)\b/gi, 'name it: waiting messages, the preview'],
 ];
 
+/** Names that are spelled or built otherwise, with their replacement. */
+const oddNames: readonly (readonly [RegExp, string])[] = [
+  [/^(?:most|least)[A-Z]/, 'max…, min…'],
+  [
+    /(?:uthor|ategor|inal|nitial|inim|axim|ormal|ptim|rgan|riorit|ecogn|anit|erial|ummar|ynchron)is(?:e[drs]?|ing|ation)(?![a-z])/,
+    '-ize, as in summarize',
+  ],
+  [/ehaviour|olour|avour|eighbour|atalogue|abelled|ialled|ialling/, 'US spelling'],
+  [
+    /^(?:actApart|believeMs|besideMs|blinkMs|courtesies|forgetDeeds|goOn|hush|inRow|isStanding|letGo|mayStandSince|motion|movers|sayFollowing|stoodMs|takingTurns|tellAll|untold|workingInTurn)$/,
+    'say plainly what it is or does',
+  ],
+];
+
+/** Persisted values; the keys of texts are persisted, too, because people override them. */
+const persisted = /^(?:model_)?unauthorised$/;
+
 const tops = /^(?:src|channels|plugins|bench|scripts)\//;
 
 /** Block comments, and each run of line comments. */
@@ -69,6 +86,20 @@ export const wordsArePlain: Rule = (tree) => [
       return findReplaced(document, text.replace(/```[\s\S]*?```|`[^`\n]*`/g, '').replace(/\s+/g, ' '));
     }),
 ];
+
+/** A declared name is what a native engineer would call it. */
+export const identifiersArePlain: Rule = (tree) =>
+  tree.modules
+    .filter(({ path }) => /^(?:src|channels|plugins)\//.test(path) && !path.startsWith('src/texts/'))
+    .flatMap(({ path, declared }) =>
+      declared
+        .filter(({ name }) => !persisted.test(name))
+        .flatMap(({ name, line }) =>
+          oddNames
+            .filter(([form]) => form.test(name))
+            .map(([, instead]) => `${path}:${line}: “${name}”: ${instead}`),
+        ),
+    );
 
 /** The title of a test is a sentence that makes sense without its `describe`. */
 export const titlesArePlain: Rule = (tree) =>

@@ -81,7 +81,7 @@ type Repair =
   /** Nothing is wrong with the part; it waits until the account works again. */
   | { readonly kind: 'wait'; readonly delayMs: number };
 
-const unauthorisedRetryMs = 30_000;
+const unauthorizedRetryMs = 30_000;
 
 type RefusedPart = {
   readonly route: ReplyRoute;
@@ -122,7 +122,7 @@ function repairFor(
       }
       return undefined;
     case 'unauthorised':
-      return { kind: 'wait', delayMs: unauthorisedRetryMs };
+      return { kind: 'wait', delayMs: unauthorizedRetryMs };
     case 'unreachable':
       return undefined;
     default:

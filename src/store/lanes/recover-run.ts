@@ -11,10 +11,10 @@ export type RunCall = {
   readonly messageId: string;
   readonly state: 'pending' | 'started' | 'done';
   /** The call itself, if a summary has replaced its message; only for the newest such calls. */
-  readonly summarised?: SummarisedCall;
+  readonly summarized?: SummarizedCall;
 };
 
-type SummarisedCall = { readonly name: string; readonly input: string };
+type SummarizedCall = { readonly name: string; readonly input: string };
 
 /**
  * Prepares an unfinished run for its next holder: messages that were still being written are marked
@@ -33,12 +33,12 @@ export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
       .orderBy('transcript.position')
       .orderBy('ordinal')
       .execute();
-    const summarised = await readSummarizedCalls(tx, runId);
+    const summarized = await readSummarizedCalls(tx, runId);
     return calls.map((call) => {
-      const known = summarised.get(`${call.messageId} ${call.callId}`);
+      const known = summarized.get(`${call.messageId} ${call.callId}`);
       // A waiting call has started: depending on its replay class it is made again or reported as unknown.
       const state = call.state === 'waiting' ? 'started' : call.state;
-      return { ...call, state, ...(known && { summarised: known }) };
+      return { ...call, state, ...(known && { summarized: known }) };
     });
   },
 };
@@ -47,7 +47,7 @@ export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
 const guarded = 100;
 
 /** Reads the run's newest calls that its model no longer sees, by message and call. */
-async function readSummarizedCalls(tx: Tx, runId: string): Promise<ReadonlyMap<string, SummarisedCall>> {
+async function readSummarizedCalls(tx: Tx, runId: string): Promise<ReadonlyMap<string, SummarizedCall>> {
   const rows = await tx.db
     .selectFrom('toolCalls')
     .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')

@@ -73,8 +73,8 @@ export async function takeRows(
 
 /** Returns the label that names the author and time of each message in a group. */
 function noteOf({ chatKind }: Lane, row: WaitingRow, { now }: TextFraming): string | undefined {
-  const isLabelled = chatKind === 'group' && row.sourceKey === null;
-  if (isLabelled || now === '') return undefined;
+  const isLabeled = chatKind === 'group' && row.sourceKey === null;
+  if (isLabeled || now === '') return undefined;
   const name = cleanLabel(row.content.sender.name);
   return name === '' ? now : `${now} From ${name} (${row.authority}).`;
 }

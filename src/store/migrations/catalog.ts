@@ -41,8 +41,8 @@ function indexesOf(steps: readonly AnyAdditions[]): readonly NamedIndex[] {
 }
 
 /** One hash of a catalogue, the same on both databases. */
-export function fingerprintOf(catalogue: Catalog): string {
-  const lines = [...catalogue].map(([name, definition]) => `${name}: ${definition}`).sort();
+export function fingerprintOf(catalog: Catalog): string {
+  const lines = [...catalog].map(([name, definition]) => `${name}: ${definition}`).sort();
   return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 16);
 }
 

@@ -59,7 +59,7 @@ describeEachDatabase('a summary', (open) => {
     // Each turn takes two positions; the first turn has 8 and 9.
     await open().write(commitSummary, input(scene, { keptFrom: 10 }));
     const calls = await open().write(recoverRun, { laneKey, epoch, runId });
-    expect(calls.map(({ callId, summarised }) => [callId, summarised])).toEqual([
+    expect(calls.map(({ callId, summarized }) => [callId, summarized])).toEqual([
       ['a', { name: 'act', input: '{"of":"a"}' }],
       ['b', undefined],
     ]);
