@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
+import { suggestName } from '../config/suggestion.ts';
 import { stripText } from '../logging/redaction.ts';
 import { type Actions, createActions } from './actions.ts';
 import type { ConfiguredParts } from './config-check.ts';
@@ -9,7 +10,6 @@ import { addExamples } from './examples.ts';
 import type { ExitCode } from './exit-code.ts';
 import { describeFileFault } from './file-fault.ts';
 import { addOperatorCommands } from './operator-commands.ts';
-import { describeUsageError } from './usage-error.ts';
 import { describeVersion } from './version.ts';
 
 /** Commands that only the process entry point can run, since only it knows the gateway and its parts. */
@@ -262,4 +262,61 @@ function report(error: unknown, program: Command, args: readonly string[]): Exit
   }
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   return 1;
+}
+
+/** Words what is wrong with the words of a command line, and what was probably meant. */
+
+/** Returns a sentence for the error; undefined when the help was shown instead. */
+function describeUsageError(
+  { code, message }: CommanderError,
+  program: Command,
+  args: readonly string[],
+): string | undefined {
+  const { command, path, rest } = findCommand(program, args);
+  const help = `See: ${[parleyCommand, ...path, '--help'].join(' ')}`;
+  switch (code) {
+    case 'commander.help':
+      return undefined;
+    case 'commander.unknownCommand': {
+      const typed = rest.find((word) => !word.startsWith('-')) ?? '';
+      const meant = suggestName(
+        typed,
+        command.commands.map((each) => each.name()),
+      );
+      const hint = meant === undefined ? help : `Did you mean: ${[parleyCommand, ...path, meant].join(' ')}`;
+      return `“${typed}” isn't a command. ${hint}`;
+    }
+    case 'commander.unknownOption': {
+      const [, typed = ''] = /'(-[^']*)'/.exec(message) ?? [];
+      const flags = visibleFlags(command);
+      const meant = suggestName(typed, flags);
+      return `“${typed}” isn't an option here. ${meant === undefined ? help : `Did you mean ${meant}?`}`;
+    }
+    default: {
+      const text = message.replace(/^error: /, '').replace(/[.?]?$/, '.');
+      return `${text.charAt(0).toUpperCase()}${text.slice(1)} ${help}`;
+    }
+  }
+}
+
+/** Finds the command that the words name: the deepest one, its path, and the words after it. */
+function findCommand(program: Command, args: readonly string[]) {
+  let command = program;
+  const path: string[] = [];
+  let rest = args;
+  for (const [index, word] of args.entries()) {
+    if (word.startsWith('-')) continue;
+    const next = command.commands.find((each) => each.name() === word);
+    if (next === undefined) break;
+    command = next;
+    path.push(word);
+    rest = args.slice(index + 1);
+  }
+  return { command, path, rest };
+}
+
+/** Returns the long options of a command and of those above it. */
+function visibleFlags(command: Command): readonly string[] {
+  const own = [...command.options.flatMap(({ long }) => long ?? []), '--help'];
+  return command.parent === null ? own : [...own, ...visibleFlags(command.parent)];
 }

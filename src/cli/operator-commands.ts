@@ -1,129 +1,78 @@
 /** Commands that run operations, at the running gateway or on the database. */
 import type { Command } from 'commander';
 import type { Actions } from './actions.ts';
+import type { CommandOutput } from './print.ts';
 
 /** Adds these commands to the program. */
-export function addOperatorCommands(program: Command, actions: Actions): void {
-  addOutboxCommands(program.command('outbox').description('manage undelivered messages'), actions);
-  addQueueCommands(program.command('queue').description('manage waiting messages'), actions);
-  addSessionCommands(program.command('sessions').description('show conversations'), actions);
-  addSubagentCommands(program.command('subagents').description('manage sub-agents'), actions);
-  addPairCommands(program.command('pair').description('manage who may write to the bot'), actions);
-  addLinkCommands(program.command('link').description('manage linked accounts'), actions);
-  addSignInCommands(program.command('sign-ins').description('manage signed-in browsers'), actions);
-}
-
-function addOutboxCommands(outbox: Command, { show }: Actions): void {
-  const load = () => import('./outbox.ts');
-  show(outbox.command('list').description('list undelivered messages'), async () =>
-    (await load()).listUndelivered(),
-  );
-  show(
-    outbox.command('retry <part>').description('resend a message (may arrive twice)'),
-    async (key: string) => (await load()).resendPart(key),
-  );
-  show(outbox.command('drop <part>').description('give up on an undelivered message'), async (key: string) =>
-    (await load()).giveUpPart(key),
-  );
-}
-
-function addQueueCommands(queue: Command, { show }: Actions): void {
-  const load = () => import('./queue.ts');
-  show(
-    queue.command('list').description('list waiting messages of all conversations, next first'),
-    async () => (await load()).listQueue(),
-  );
-  show(queue.command('cancel <id>').description('cancel one and notify its sender'), async (id: string) =>
-    (await load()).cancelWaiting(id),
-  );
-  show(
-    queue.command('promote <id>').description('move one to the front of its conversation'),
-    async (id: string) => (await load()).promoteWaiting(id),
-  );
-  show(queue.command('edit <id> <text>').description('reword one'), async (id: string, text: string) =>
-    (await load()).rewordWaiting(id, text),
-  );
-}
-
-function addSessionCommands(sessions: Command, { show }: Actions): void {
-  const load = () => import('./sessions.ts');
-  show(
-    sessions.command('list').description('list conversations with tokens and cost, most recent first'),
-    async () => (await load()).listSessions(),
-  );
-  show(
-    sessions
-      .command('show <session>')
-      .description('show one by its id or session key, with its summary and its cost by purpose'),
-    async (id: string) => (await load()).showSession(id),
-  );
-  show(sessions.command('export <session>').description('print one with every message'), async (id: string) =>
-    (await load()).exportSession(id),
-  );
-}
-
-function addSubagentCommands(subagents: Command, { show }: Actions): void {
-  const load = () => import('./subagents.ts');
-  show(subagents.command('list').description('list sub-agents, newest first'), async () =>
-    (await load()).listSubagents(),
-  );
-  show(subagents.command('info <id>').description('show one with its task and result'), async (id: string) =>
-    (await load()).showSubagent(id),
-  );
-  show(subagents.command('log <id>').description('show what it has read and said'), async (id: string) =>
-    (await load()).showSubagentLog(id),
-  );
-  show(
-    subagents
-      .command('steer <id> <message>')
-      .description('send it a message, which it reads before its next step'),
-    async (id: string, text: string) => (await load()).steerSubagent(id, text),
-  );
-  show(subagents.command('stop <id>').description('stop it and everything below it'), async (id: string) =>
-    (await load()).stopSubagent(id),
-  );
-}
-
-function addPairCommands(pair: Command, { show }: Actions): void {
-  const load = () => import('./pair.ts');
-  show(pair.command('list').description('list requests and approvals'), async () =>
-    (await load()).listAccess(),
-  );
-  show(
-    pair
-      .command('approve <code>')
-      .description(
-        'approve the person with this code or id (channel:id); the first becomes the owner if there is none',
-      ),
-    async (typed: string) => (await load()).approvePerson(typed),
-  );
-  show(
-    pair.command('revoke <person>').description('revoke an approval (channel:id), or decline a request'),
-    async (ref: string) => (await load()).revokePerson(ref),
-  );
-}
-
-function addLinkCommands(link: Command, { show }: Actions): void {
-  const load = () => import('./link.ts');
-  show(link.command('list').description('list the accounts that count as one person'), async () =>
-    (await load()).listLinks(),
-  );
-  show(
-    link
-      .command('remove <account>')
-      .description('unlink an account (channel:id) that was linked in chat, and notify it'),
-    async (ref: string) => (await load()).separateAccount(ref),
-  );
-}
-
-function addSignInCommands(signIns: Command, { show }: Actions): void {
-  const load = () => import('./sign-ins.ts');
-  show(signIns.command('list').description('list signed-in browsers'), async () =>
-    (await load()).listSignIns(),
-  );
+export function addOperatorCommands(program: Command, { show }: Actions): void {
+  const addGroup = createAddGroup(program, show);
+  addGroup('outbox', 'manage undelivered messages', () => import('./outbox.ts'), {
+    list: ['list undelivered messages', (run) => run.listUndelivered],
+    'retry <part>': ['resend a message (may arrive twice)', (run) => run.resendPart],
+    'drop <part>': ['give up on an undelivered message', (run) => run.giveUpPart],
+  });
+  addGroup('queue', 'manage waiting messages', () => import('./queue.ts'), {
+    list: ['list waiting messages of all conversations, next first', (run) => run.listQueue],
+    'cancel <id>': ['cancel one and notify its sender', (run) => run.cancelWaiting],
+    'promote <id>': ['move one to the front of its conversation', (run) => run.promoteWaiting],
+    'edit <id> <text>': ['reword one', (run) => run.rewordWaiting],
+  });
+  addGroup('sessions', 'show conversations', () => import('./sessions.ts'), {
+    list: ['list conversations with tokens and cost, most recent first', (run) => run.listSessions],
+    'show <session>': [
+      'show one by its id or session key, with its summary and its cost by purpose',
+      (run) => run.showSession,
+    ],
+    'export <session>': ['print one with every message', (run) => run.exportSession],
+  });
+  addGroup('subagents', 'manage sub-agents', () => import('./subagents.ts'), {
+    list: ['list sub-agents, newest first', (run) => run.listSubagents],
+    'info <id>': ['show one with its task and result', (run) => run.showSubagent],
+    'log <id>': ['show what it has read and said', (run) => run.showSubagentLog],
+    'steer <id> <message>': [
+      'send it a message, which it reads before its next step',
+      (run) => run.steerSubagent,
+    ],
+    'stop <id>': ['stop it and everything below it', (run) => run.stopSubagent],
+  });
+  addGroup('pair', 'manage who may write to the bot', () => import('./pair.ts'), {
+    list: ['list requests and approvals', (run) => run.listAccess],
+    'approve <code>': [
+      'approve the person with this code or id (channel:id); the first becomes the owner if there is none',
+      (run) => run.approvePerson,
+    ],
+    'revoke <person>': ['revoke an approval (channel:id), or decline a request', (run) => run.revokePerson],
+  });
+  addGroup('link', 'manage linked accounts', () => import('./link.ts'), {
+    list: ['list the accounts that count as one person', (run) => run.listLinks],
+    'remove <account>': [
+      'unlink an account (channel:id) that was linked in chat, and notify it',
+      (run) => run.separateAccount,
+    ],
+  });
+  const signIns = addGroup('sign-ins', 'manage signed-in browsers', () => import('./sign-ins.ts'), {
+    list: ['list signed-in browsers', (run) => run.listSignIns],
+  });
   show(
     signIns.command('end [id]').description('sign a browser out').option('--all', 'every browser'),
     async (id: string | undefined, { all = false }: { all?: boolean }) =>
-      (await load()).endBrowsers({ ...(id !== undefined && { id }), isAll: all }),
+      (await import('./sign-ins.ts')).endBrowsers({ ...(id !== undefined && { id }), isAll: all }),
   );
+}
+
+/** Commands by their words: what each does, and which function of the group's file runs it with the arguments. */
+type Commands<File> = Readonly<
+  Record<string, readonly [does: string, pick: (file: File) => (...args: string[]) => Promise<CommandOutput>]>
+>;
+
+/** Returns a function that adds a group whose file is loaded only when one of its commands runs. */
+function createAddGroup(program: Command, show: Actions['show']) {
+  return <File>(name: string, does: string, load: () => Promise<File>, commands: Commands<File>) => {
+    const group = program.command(name).description(does);
+    for (const [words, [description, pick]] of Object.entries(commands))
+      show(group.command(words).description(description), async (...args: string[]) =>
+        pick(await load())(...args),
+      );
+    return group;
+  };
 }

@@ -1,5 +1,5 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isImage, parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
@@ -17,8 +17,6 @@ import { loadConfig } from '../config/load-config.ts';
 import { workspacesOutside } from '../config/workspace-rules.ts';
 import type { ExitCode } from './exit-code.ts';
 import { type CommandOutput, printOutput } from './print.ts';
-import { findOwner, makeFolderFor, userHome } from './service-owner.ts';
-import { renderUnit, serviceName, unitPath } from './service-unit.ts';
 
 type JsonOption = { readonly asJson: boolean };
 type InstallOptions = { readonly isSystem: boolean; readonly prints: boolean };
@@ -189,4 +187,129 @@ function requireSystemd(): void {
     ? 'In a container, its restart policy keeps Parley running.'
     : `Let your own supervisor run: ${startCommand}`;
   throw new ParleyError('invalid_input', `systemd doesn't run here. ${instead}`);
+}
+
+/** The systemd unit of a gateway on this machine, as text, so that it can be reviewed before it takes effect. */
+
+export type ServiceUnit = {
+  /** The service of the whole machine, or of a single user. */
+  readonly isSystem: boolean;
+  /** Absolute path of Node.js. */
+  readonly node: string;
+  /** Absolute path of bin/parley.mjs. */
+  readonly program: string;
+  readonly home: string;
+  readonly dataDir: string;
+  /** Agents' workspaces outside both folders. */
+  readonly workspaces: readonly string[];
+  /** Only for the machine's service: the numeric user and group that own the data. */
+  readonly owner: { readonly uid: number; readonly gid: number };
+  /** Variables that name places; secrets stay in `.env`. */
+  readonly places: Readonly<Record<string, string>>;
+  /** How long a stop may take, seconds. */
+  readonly stopS: number;
+};
+
+export const serviceName = 'parley.service';
+
+/** Renders the unit. */
+export function renderUnit(unit: ServiceUnit): string {
+  const { isSystem, node, program, home, places, stopS } = unit;
+  const environment = Object.entries({ NODE_ENV: 'production', ...places });
+  const lines = [
+    '[Unit]',
+    'Description=Parley, a chat gateway for AI agents',
+    ...(isSystem ? ['Wants=network-online.target', 'After=network-online.target'] : []),
+    '',
+    '[Service]',
+    'Type=exec',
+    `ExecStart=${quote(node)} ${quote(program)} start`,
+    'ExecReload=/bin/kill -HUP $MAINPID',
+    // This directive takes a single path, so quotes would be part of it.
+    `WorkingDirectory=${home.replaceAll('%', '%%')}`,
+    ...environment.map(([name, value]) => `Environment=${quote(`${name}=${value}`)}`),
+    'Restart=on-failure',
+    'RestartSec=2',
+    `TimeoutStopSec=${stopS}`,
+    'UMask=0077',
+    'NoNewPrivileges=yes',
+    ...(isSystem ? confinement(unit) : []),
+    '',
+    '[Install]',
+    `WantedBy=${isSystem ? 'multi-user.target' : 'default.target'}`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** Returns the sandboxing directives, which a user's own manager may lack the permissions to apply. */
+function confinement({ owner, home, dataDir, workspaces }: ServiceUnit): readonly string[] {
+  return [
+    `User=${owner.uid}`,
+    `Group=${owner.gid}`,
+    'ProtectSystem=strict',
+    `ReadWritePaths=${[home, dataDir, ...workspaces].map(quote).join(' ')}`,
+    'PrivateTmp=yes',
+    'PrivateDevices=yes',
+    'ProtectKernelTunables=yes',
+    'ProtectKernelModules=yes',
+    'ProtectControlGroups=yes',
+    'RestrictSUIDSGID=yes',
+    'LockPersonality=yes',
+  ];
+}
+
+/** Quotes one word of a unit file, where `%` and `$` have a meaning even inside quotes. */
+function quote(word: string): string {
+  const escaped = word.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%');
+  return `"${escaped.replaceAll('$', '$$$$')}"`;
+}
+
+/** Returns where systemd looks for the unit. */
+export function unitPath(isSystem: boolean, configHome: string): string {
+  return isSystem ? `/etc/systemd/system/${serviceName}` : join(configHome, 'systemd/user', serviceName);
+}
+
+/** A numeric user and group. */
+type Owner = { readonly uid: number; readonly gid: number };
+
+type Places = {
+  readonly dataDir: string;
+  readonly home: string;
+  /** The user who ran the command, with or without `sudo`. */
+  readonly caller: Owner;
+};
+
+/**
+ * Returns the user that the machine's service runs as: the owner of the data; if there is none yet, the owner of the
+ * home, then the user running the command. Throws ParleyError `invalid_input` if only root is left.
+ */
+export function findOwner({ dataDir, home, caller }: Places): Owner {
+  if (existsSync(dataDir)) return ownerOf(dataDir);
+  const owner = [...(existsSync(home) ? [ownerOf(home)] : []), caller].find(({ uid }) => uid !== 0);
+  if (owner !== undefined) return owner;
+  throw new ParleyError(
+    'invalid_input',
+    `Parley would run as root. Give its data to another user, then try again: install -d -m 700 -o <user> -g <group> ${dataDir}\nTo run as root anyway, start it once by hand: ${parleyCommand} start`,
+  );
+}
+
+function ownerOf(path: string): Owner {
+  const { uid, gid } = statSync(path);
+  return { uid, gid };
+}
+
+/** Creates a folder and its parents; those that root creates are given to the owner, who couldn't write otherwise. */
+export function makeFolderFor(owner: Owner, path: string): void {
+  const first = mkdirSync(path, { recursive: true, mode: 0o700 });
+  if (first === undefined || process.getuid?.() !== 0) return;
+  for (let made = path; ; made = dirname(made)) {
+    chownSync(made, owner.uid, owner.gid);
+    if (made === first || made === dirname(made)) return;
+  }
+}
+
+/** Returns a user's home, which `sudo` may have replaced by root's; undefined if the machine doesn't know the user. */
+export function userHome({ uid }: Owner): string | undefined {
+  const { stdout } = spawnSync('getent', ['passwd', String(uid)], { encoding: 'utf8' });
+  return stdout?.trim().split(':')[5] || undefined;
 }

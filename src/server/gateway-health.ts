@@ -3,12 +3,11 @@ import type { Clock } from '#contracts/clock.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import type { ChannelState } from '../channel-host/channel-state.ts';
 import { stripText } from '../logging/redaction.ts';
-import type { GatewayStatus, StatusProblem } from '../operations/status.ts';
+import type { ChannelStatus, GatewayStatus, StatusProblem } from '../operations/status.ts';
 import type { FailureStreaks } from '../queue/failure-streaks.ts';
 import type { Store } from '../store/base/command.ts';
 import { readSessions } from '../store/reads/read-sessions.ts';
 import type { StoreTrouble, WatchedStore } from '../store/watch-store.ts';
-import { channelStatus } from './channel-status.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 
@@ -123,4 +122,35 @@ async function readingTrouble(store: Store): Promise<Pick<StoreTrouble, 'reason'
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Describes a channel's state for the page and `parley status`. */
+export function channelStatus({
+  id,
+  state,
+}: {
+  readonly id: string;
+  readonly state: ChannelState;
+}): ChannelStatus {
+  switch (state.kind) {
+    case 'on':
+      return { id, state: 'on', detail: shownAccount(state) };
+    case 'off':
+      return { id, state: 'off', detail: state.reason };
+    case 'starting':
+      return { id, state: 'trouble', detail: 'connecting' };
+    case 'standby':
+      return { id, state: 'standby', detail: state.reason };
+    case 'trouble': {
+      const { reason: detail, since, nextTryAt } = state;
+      return { id, state: 'trouble', detail, since, ...(nextTryAt !== undefined && { nextTryAt }) };
+    }
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Returns the account's name, with the reason when the channel is degraded. */
+function shownAccount({ account, reason }: Extract<ChannelState, { kind: 'on' }>): string {
+  return reason === undefined ? account : `${account} (degraded: ${reason})`;
 }

@@ -2,7 +2,9 @@
  * The one HTTP server: page, status, health and the channels' routes. Every request passes the same
  * checks in the same order (Host, Origin, form, identity), and a route without an `access` requires a sign-in.
  */
-import type { AddressInfo } from 'node:net';
+
+import type { IncomingMessage } from 'node:http';
+import { type AddressInfo, BlockList, isIP } from 'node:net';
 import cookiePlugin from '@fastify/cookie';
 import websocketPlugin from '@fastify/websocket';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
@@ -14,11 +16,11 @@ import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
 import type { GatewayDeps } from '../operations/list.ts';
 import type { SignInLinks } from '../operations/sign-ins.ts';
+import { findLockout, lockOut } from '../store/sign-ins/sign-ins.ts';
 import { allowedOrigins } from './allowed-origins.ts';
 import { serveOperations } from './api-call.ts';
 import { describeApi } from './api-document.ts';
-import { createAttemptLimiter } from './attempt-limiter.ts';
-import { limitBodyTime } from './body-time.ts';
+import { createAttemptLimiter, type Lockouts } from './attempt-limiter.ts';
 import { createChannelRoutes } from './channel-routes.ts';
 import {
   type ConnectionLimits,
@@ -26,8 +28,7 @@ import {
   limitConnections,
   serverOptionsOf,
 } from './connection-limits.ts';
-import { createIdentityCheck } from './identity.ts';
-import { watchRequests } from './open-requests.ts';
+import { createIdentityCheck, signInIdOf } from './identity.ts';
 import { ownAddresses, phoneAddress } from './own-addresses.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
@@ -37,11 +38,9 @@ import { asksForSocket } from './request-guard.ts';
 import { sourceOf } from './request-source.ts';
 import { createSignInCodes } from './sign-in-codes.ts';
 import { mountSignIn } from './sign-in-routes.ts';
-import { createSignIns, type SignInStore } from './sign-ins.ts';
+import { createSignIns, type SignInStore, type SignIns } from './sign-ins.ts';
 import { mountStatus } from './status-routes.ts';
-import { storedLockouts } from './stored-lockouts.ts';
-import { trustedProxies } from './trusted-proxies.ts';
-import { watchSignIns } from './watch-sign-ins.ts';
+import { withinPatience } from './within-patience.ts';
 
 export type HttpServerDeps = {
   readonly host: string;
@@ -257,4 +256,146 @@ function checkToken(token: string): void {
 function boundPort(app: FastifyInstance): number | undefined {
   const address = app.server.address() as AddressInfo | string | null;
   return typeof address === 'object' && address !== null ? address.port : undefined;
+}
+
+/** The pending requests of signed-in browsers. */
+type OpenRequests = {
+  /** Cuts the requests of a sign-in that has ended, since they were authorised when they started. */
+  end(session: string): void;
+};
+
+/** One of them may be the sign-out itself, whose answer should still arrive. */
+const cutGraceMs = 400;
+
+/** Tracks the requests of each sign-in. Call it after adding the hook that checks access. */
+function watchRequests(app: FastifyInstance): OpenRequests {
+  const open = new Map<IncomingMessage, string>();
+  app.addHook('onRequest', async ({ identity, raw }, reply) => {
+    const session = signInIdOf(identity);
+    // WebSockets are closed by `closeSockets`.
+    if (session === undefined || raw.headers.upgrade !== undefined) return;
+    open.set(raw, session);
+    reply.raw.once('close', () => open.delete(raw));
+  });
+  return {
+    end: (session) => {
+      const cut = () => {
+        for (const [{ socket }, its] of open) if (its === session) socket.destroy();
+      };
+      setTimeout(cut, cutGraceMs).unref();
+    },
+  };
+}
+
+/** Interval, ms: after an end in another process, the sockets here are closed within a second. */
+const lookMs = 400;
+
+/** Repeats `signIns.look`, one call at a time, until it is stopped. */
+function watchSignIns(signIns: Pick<SignIns, 'look'>, log: Log) {
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const look = async () => {
+    try {
+      await signIns.look();
+    } catch (error) {
+      // Sign-ins stay valid until the store can be asked again.
+      log.debug({ error }, 'sign-ins.not-read');
+    }
+    if (!isStopped) timer = setTimeout(look, lookMs).unref();
+  };
+  return {
+    start: () => {
+      timer = setTimeout(look, lookMs).unref();
+    },
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+const lockoutPatienceMs = 1_000;
+
+/** Keeps lockouts in the store. While it is unreachable, they apply to this process only. */
+function storedLockouts(deps: {
+  readonly store: SignInStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}): Lockouts {
+  const { store, clock, log } = deps;
+  return {
+    find: async (source) => {
+      try {
+        return await withinPatience(store.read(findLockout, { source, at: clock.now() }), lockoutPatienceMs);
+      } catch (error) {
+        log.debug({ error }, 'lockout.not-read');
+        return undefined;
+      }
+    },
+    record: async (source, until) => {
+      log.warn({ source, until }, 'lockout.begun');
+      try {
+        await withinPatience(store.write(lockOut, { source, until, at: clock.now() }), lockoutPatienceMs);
+      } catch (error) {
+        log.warn({ error, source }, 'lockout.not-stored');
+      }
+    },
+  };
+}
+
+type ProxyCheck = (address: string) => boolean;
+
+/**
+ * Returns a check for proxies that are trusted to report a sender's address. `configured`: addresses and
+ * CIDR ranges, already checked by `isAddressRange`.
+ */
+function trustedProxies(configured: readonly string[]): ProxyCheck {
+  const list = new BlockList();
+  for (const range of configured) {
+    const [address = '', bits] = range.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return (address) => {
+    const version = isIP(address);
+    return version !== 0 && list.check(address, version === 6 ? 'ipv6' : 'ipv4');
+  };
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** True for routes that take a file, which may take long as long as bytes keep coming. */
+    readonly isUpload?: boolean;
+  }
+}
+
+/**
+ * Cuts a request whose body isn't complete after `requestMs`; a signed-in client's file only if no byte of it comes
+ * for `uploadIdleMs`. Call it before adding the hook that checks access, because that hook may wait for the store.
+ */
+function limitBodyTime(app: FastifyInstance, { requestMs, uploadIdleMs }: ConnectionLimits): void {
+  const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>();
+  app.addHook('onRequest', async ({ raw }) => {
+    if (!hasBody(raw)) return;
+    const { socket } = raw;
+    const cutIfOpen = () => {
+      if (!raw.complete) socket.destroy();
+    };
+    const timer = setTimeout(cutIfOpen, requestMs).unref();
+    timers.set(raw, timer);
+    raw.once('end', () => clearTimeout(timer));
+  });
+  // A refused request never gets here.
+  app.addHook('preParsing', async ({ raw, routeOptions }) => {
+    if (routeOptions.config.isUpload !== true) return;
+    const { socket } = raw;
+    clearTimeout(timers.get(raw));
+    socket.setTimeout(uploadIdleMs);
+    raw.once('end', () => socket.setTimeout(0));
+  });
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;
 }

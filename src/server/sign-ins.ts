@@ -6,6 +6,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
+import { stripText } from '../logging/redaction.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/keys.ts';
 import {
@@ -17,7 +18,6 @@ import {
   type SignIn,
   touchSignIn,
 } from '../store/sign-ins/sign-ins.ts';
-import { describeBrowser } from './describe-browser.ts';
 import { withinPatience } from './within-patience.ts';
 
 export type SignInStore = Pick<Store, 'read' | 'write' | 'writeAlong'>;
@@ -158,4 +158,38 @@ function createKnown({ store, clock }: Pick<SignInsDeps, 'store' | 'clock'>) {
       if (at - signIn.lastSeenAt >= touchMs) store.writeAlong(touchSignIn, { id: signIn.id, at });
     },
   };
+}
+
+const browsers: readonly (readonly [RegExp, string])[] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+  [/\bHeadlessChrome\/|\bChrome\/|\bCriOS\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+];
+const systems: readonly (readonly [RegExp, string])[] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+/** Characters read of the user agent, and shown of an unknown one. */
+const maxRead = 512;
+const maxShown = 60;
+
+/** Returns a browser's approximate name, such as "Firefox on Linux". Safe to show, whatever was sent. */
+export function describeBrowser(userAgent: string | undefined): string {
+  const text = (userAgent ?? '').slice(0, maxRead);
+  const browser = nameIn(browsers, text);
+  const system = nameIn(systems, text);
+  if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`;
+  const shown = stripText(text).replace(/\s+/g, ' ').trim().slice(0, maxShown).toWellFormed();
+  return shown === '' ? 'Unknown browser' : shown;
+}
+
+function nameIn(names: readonly (readonly [RegExp, string])[], text: string): string | undefined {
+  return names.find(([pattern]) => pattern.test(text))?.[1];
 }

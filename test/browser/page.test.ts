@@ -187,7 +187,7 @@ describe('the page', () => {
   it('shows lanes a page at a time and stops polling once they are closed', async () => {
     const page = await openPage();
     const lane = { ...hostileLanes[0], state: 'idle', waiting: [], waitingCount: 0 };
-    await page.route('**/api/lanes?*', (route) => {
+    await page.route('**/api/lanes*', (route) => {
       const asked = new URL(route.request().url()).searchParams;
       // Nothing changes, so the long poll stays open.
       if (asked.has('since')) return;
@@ -235,7 +235,7 @@ describe('the page', () => {
     }
     gateway.session.say(gateway.route, { text: 'the last one' });
     await page.getByText('the last one').waitFor();
-    await page.route('**/api/lanes?*', (route) =>
+    await page.route('**/api/lanes*', (route) =>
       route.fulfill({ json: { lanes: hostileLanes, version: 1 } }),
     );
     await page.locator('details.status > summary').click();

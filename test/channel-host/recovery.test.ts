@@ -14,7 +14,7 @@ import { createChannelHost } from '../../src/channel-host/channel-host.ts';
 import { createRetries } from '../../src/channel-host/channel-registry.ts';
 import type { ChannelState } from '../../src/channel-host/channel-state.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
-import { channelStatus } from '../../src/server/channel-status.ts';
+import { channelStatus } from '../../src/server/gateway-health.ts';
 import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { type AccountLease, claimAccount } from '../../src/store/processes/accounts.ts';

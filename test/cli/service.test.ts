@@ -2,9 +2,16 @@ import { spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { assertStaysUp } from '../../src/cli/service.ts';
-import { findOwner, makeFolderFor, userHome } from '../../src/cli/service-owner.ts';
-import { renderUnit, type ServiceUnit, serviceName, unitPath } from '../../src/cli/service-unit.ts';
+import {
+  assertStaysUp,
+  findOwner,
+  makeFolderFor,
+  renderUnit,
+  type ServiceUnit,
+  serviceName,
+  unitPath,
+  userHome,
+} from '../../src/cli/service.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { runParley } from './run-parley.ts';
 

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -69,6 +70,27 @@ async function parley(dataDir: string, args: readonly string[]) {
     vi.unstubAllEnvs();
   }
 }
+
+it('lets the page call only operations that it may call, or the sign-in', async () => {
+  const code = await readFile(new URL('../../src/server/page/api.js', import.meta.url), 'utf8');
+  const calls = [...code.matchAll(/\b(read|change|post)\([`']([a-z/-]+)/g)];
+  expect(calls.length).toBeGreaterThan(12);
+  const withoutOperation = ['sign-in', 'sign-out'];
+  const unknown = calls
+    .map(([, how, name = '']) => ({ method: how === 'read' ? 'GET' : 'POST', name }))
+    .filter(({ name }) => !withoutOperation.includes(name))
+    .filter(
+      (called) =>
+        !operations.some(
+          ({ method, name, right }) =>
+            method === called.method &&
+            right === 'owner' &&
+            // A verb may follow.
+            (called.name.endsWith('/') ? name.startsWith(called.name) : name === called.name),
+        ),
+    );
+  expect(unknown).toEqual([]);
+});
 
 type Asked = { readonly method: string; readonly path: string; readonly input: unknown };
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { closeSocket, createClientSocket } from '../../src/server/client-socket.ts';
+import { closeSocket, createClientSocket } from '../../src/server/channel-routes.ts';
 
 /** Returns both ends of a connection. */
 async function aConnection(): Promise<{ readonly socket: WebSocket; readonly client: WebSocket }> {

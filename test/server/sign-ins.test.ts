@@ -4,7 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channelId } from '#contracts/ids.ts';
 import { connectionLimits } from '../../src/server/connection-limits.ts';
-import { describeBrowser } from '../../src/server/describe-browser.ts';
+import { describeBrowser } from '../../src/server/sign-ins.ts';
 import { maxSignIns } from '../../src/store/sign-ins/sign-ins.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aServer, pathOf, type RunningServer, send } from './a-server.ts';

@@ -1,4 +1,7 @@
-/** The page's HTTP calls. They carry a header that a page of another origin can't send. */
+/**
+ * The page's HTTP calls, most of them to operations by their names in `src/operations/list.ts`. They carry a header that
+ * a page of another origin can't send.
+ */
 const changeHeaders = { 'content-type': 'application/json', 'x-parley': '1' };
 
 /** Resolves with the status, or `undefined` when nobody is signed in. Rejects when Parley is unreachable. */
@@ -11,38 +14,38 @@ export async function fetchStatus() {
 
 /** Resolves with the owner's notices and questions, newest first. Rejects when Parley is unreachable. */
 export async function fetchNotices() {
-  const { notices, questions } = await read('/api/notices');
+  const { notices, questions } = await read('notices');
   return { notices, questions };
 }
 
 /** Resolves with the result as text; the first of several answers to a question counts. Rejects on failure. */
 export async function answerQuestion(id, verdict) {
-  return (await change('/api/notices/answer', { id, verdict })).text;
+  return (await change('notices/answer', { id, verdict })).text;
 }
 
 /** Rejects when Parley is unreachable; a notice that has ended meanwhile counts as dismissed. */
 export async function dismissNotice(id) {
-  await post('/api/notices/dismiss', { id });
+  await post('notices/dismiss', { id });
 }
 
 /** Resolves with a message's trace, as text. Rejects on failure. */
 export async function fetchWhy(id) {
-  return (await read(`/api/why?id=${encodeURIComponent(id)}`)).text;
+  return (await read('why', { id })).text;
 }
 
 /** Resolves with the undelivered messages, newest first. Rejects on failure. */
 export async function fetchUndelivered() {
-  return (await read('/api/outbox')).parts;
+  return (await read('outbox')).parts;
 }
 
 /** Retries or drops a message; `action`: `retry` or `drop`. Rejects on failure. */
 export async function changeUndelivered(action, key) {
-  await change(`/api/outbox/${action}`, { key });
+  await change(`outbox/${action}`, { key });
 }
 
 /** Resolves with the chat commands: { name, description, argument? }. Rejects on failure. */
 export async function fetchCommands() {
-  return (await read('/api/commands')).commands;
+  return (await read('commands')).commands;
 }
 
 /** Uploads a file. Resolves with the id by which a message refers to it. Rejects with a text for the person. */
@@ -57,12 +60,12 @@ export async function sendFile(file) {
 
 /** Tells the server that no message will refer to the file. If this fails, the server removes the file later anyway. */
 export function dropFile(ref) {
-  post('/uploads/web/drop', { id: ref }).catch(() => undefined);
+  send('/uploads/web/drop', { id: ref }).catch(() => undefined);
 }
 
 /** Resolves with `undefined` if it worked, otherwise with a text for the person. */
 export async function signIn(token) {
-  const answer = await post('/api/sign-in', { token }).catch(() => undefined);
+  const answer = await post('sign-in', { token }).catch(() => undefined);
   if (answer === undefined) return "Parley isn't responding. Is it running?";
   if (answer.ok) return undefined;
   if (answer.status === 503) return "Parley can't use its database right now. Please try again in a moment.";
@@ -73,15 +76,13 @@ export async function signIn(token) {
 
 /** Resolves with true if this browser is now signed out. */
 export async function signOut() {
-  const answer = await post('/api/sign-out', {}).catch(() => undefined);
+  const answer = await post('sign-out', {}).catch(() => undefined);
   return answer !== undefined && (answer.ok || answer.status === 401);
 }
 
 /** Resolves with the conversations, most recently used first. Rejects on failure. */
 export async function fetchSessions() {
-  const answer = await fetch('/api/sessions', { cache: 'no-store' });
-  if (!answer.ok) throw new Error(`status ${answer.status}`);
-  return (await answer.json()).sessions;
+  return (await read('sessions')).sessions;
 }
 
 /**
@@ -89,18 +90,12 @@ export async function fetchSessions() {
  * `waitMs` at most. Rejects on failure.
  */
 export function fetchLanes({ after, since, waitMs }, signal) {
-  const asked = new URLSearchParams();
-  if (after !== undefined) asked.set('after', after);
-  if (since !== undefined) {
-    asked.set('since', since);
-    asked.set('waitMs', waitMs);
-  }
-  return read(`/api/lanes?${asked}`, signal);
+  return read('lanes', { ...(after && { after }), ...(since !== undefined && { since, waitMs }) }, signal);
 }
 
 /** Resolves with the complete text of a waiting message. Rejects once it is no longer waiting. */
 export async function fetchItemText(id) {
-  return (await read(`/api/queue/text?id=${encodeURIComponent(id)}`)).text;
+  return (await read('queue/text', { id })).text;
 }
 
 /**
@@ -108,7 +103,7 @@ export async function fetchItemText(id) {
  * `undefined` if there is no such message. Rejects on failure.
  */
 export async function changeItem(verb, body) {
-  const answer = await post(`/api/queue/${verb}`, body);
+  const answer = await post(`queue/${verb}`, body);
   if (answer.status === 404) return undefined;
   // It is no longer waiting, or this change isn't allowed.
   if (answer.status === 409) return (await answer.json()).error.text;
@@ -118,35 +113,41 @@ export async function changeItem(verb, body) {
 
 /** Rejects on failure. */
 export async function changeLaneMode(lane, mode) {
-  await change('/api/lanes/mode', { lane, mode });
+  await change('lanes/mode', { lane, mode });
 }
 
 /** Resolves with the signed-in browsers, most recently seen first. Rejects on failure. */
 export async function fetchSignIns() {
-  return (await read('/api/sign-ins')).signIns;
+  return (await read('sign-ins')).signIns;
 }
 
 /** Ends a sign-in; succeeds if it has already ended. Rejects on failure. */
 export async function endSignIn(id) {
-  await change('/api/sign-ins/end', { id });
+  await change('sign-ins/end', { id });
 }
 
 export async function endOtherSignIns() {
-  await change('/api/sign-ins/end', { others: true });
+  await change('sign-ins/end', { others: true });
 }
 
-async function read(path, signal) {
-  const answer = await fetch(path, { cache: 'no-store', signal });
+async function read(name, input = {}, signal = undefined) {
+  const query = new URLSearchParams(input);
+  const path = query.size === 0 ? name : `${name}?${query}`;
+  const answer = await fetch(`/api/${path}`, { cache: 'no-store', signal });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   return answer.json();
 }
 
-async function change(path, body) {
-  const answer = await post(path, body);
+async function change(name, body) {
+  const answer = await post(name, body);
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   return answer.json();
 }
 
-function post(path, body) {
+function post(name, body) {
+  return send(`/api/${name}`, body);
+}
+
+function send(path, body) {
   return fetch(path, { method: 'POST', headers: changeHeaders, body: JSON.stringify(body) });
 }
