@@ -293,7 +293,7 @@ export const fileSchema = z.strictObject({
   texts: z
     .record(z.string(), z.string().min(1))
     .default({})
-    .describe('Replacements for individual texts, by their names in src/texts/english.ts.'),
+    .describe('Replacements for individual texts, by their names in src/texts/en.json.'),
   allowInsecureRedis: z.boolean().default(false).describe('Accept a remote Redis without a password.'),
   role: z
     .enum(['all', 'gateway', 'worker'])

@@ -1,12 +1,13 @@
 /**
- * Every text that Parley itself says to people, in one table per language. `{name}` is filled in. The operator
- * can override any of them in the configuration; a language without a table gets English.
+ * Every text that Parley itself says to people, in one data file per language. `{name}` is filled in. The operator
+ * can override any of them in the configuration; a language without a file gets English. Chat says "I"; each text says
+ * what happened, then one next step. German is in the du-form.
  */
 
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { english } from './english.ts';
-import { german } from './german.ts';
+import german from './de.json' with { type: 'json' };
+import english from './en.json' with { type: 'json' };
 
 /** The key of a text; overrides in the configuration name it. */
 export type TextKey = keyof typeof english;

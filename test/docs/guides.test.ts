@@ -6,7 +6,7 @@ import { bootstrapNames, createBootstrapFiles } from '../../src/agent/bootstrap-
 import { warnOfUnpriced } from '../../src/cli/unpriced-models.ts';
 import { environmentNames, readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { english } from '../../src/texts/english.ts';
+import english from '../../src/texts/en.json' with { type: 'json' };
 import { aFolder } from '../support/own-folder.ts';
 
 const guides = ['telegram.md', 'discord.md', 'signal.md', 'team.md', 'agent-files.md'];

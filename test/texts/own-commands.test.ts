@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { commandsOf, parleyCommand } from '../../src/channel-kit/own-commands.ts';
 import { fillText } from '../../src/texts/chat-texts.ts';
-import { english } from '../../src/texts/english.ts';
+import english from '../../src/texts/en.json' with { type: 'json' };
 import { readSourceTree } from '../architecture/source-tree.ts';
 
 const root = new URL('../..', import.meta.url).pathname;

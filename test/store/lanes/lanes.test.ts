@@ -12,7 +12,7 @@ import { readPreview } from '../../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
-import { english } from '../../../src/texts/english.ts';
+import english from '../../../src/texts/en.json' with { type: 'json' };
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { aCommand, aLane, aMessage, aWorker, defaults, framing, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
