@@ -109,6 +109,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       shaper: createTextShaper(formatter),
       receives: config.role !== 'worker',
       works: config.role !== 'gateway',
+      isAlone: config.role === 'all' && config.databaseUrl === undefined,
       texts: textsFor(config.language, config.texts),
       dispatcher: createEffectDispatcher(probe),
       failures: createFailureStreaks({ ...infrastructure, log, redact }),
@@ -370,8 +371,7 @@ async function wireRuns(
     log,
     concurrency: config.lanes.concurrency,
     driver,
-    // No other process could take the lane: with SQLite, a process with all roles has its folder to itself.
-    patienceMs: config.role === 'all' && config.databaseUrl === undefined ? alonePatienceMs : 0,
+    patienceMs: stage.isAlone ? alonePatienceMs : 0,
   });
   closers.add('workers', workers.close);
   return { plugins: reports, workers };

@@ -3,6 +3,7 @@
  * receive, and restarts it after problems. One channel's problems never affect another.
  */
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { waitInStep } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type {
   ChannelDefinition,
@@ -48,6 +49,8 @@ export type ChannelHostDeps = {
   readonly random?: () => number;
   /** False for a process that only sends: it claims no account and accepts no events. */
   readonly receives: boolean;
+  /** True if no other process can claim an account. Default: false. */
+  readonly isAlone?: boolean;
   readonly live: Pick<LiveEvents, 'publish'>;
   /** Creates the intake of one account under its lease. */
   intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
@@ -248,7 +251,8 @@ async function receive(supervised: Supervision, hosted: HostedConnection): Promi
     if (clock.now() >= trustedAt) intake.trusted();
   };
   const onAway = (error: Error) => intake.storeAnswers(error.message);
-  const keeping = keepLease({ clock, claim, epoch: lease.epoch, onKept, onAway }, until);
+  const { isAlone = false } = deps;
+  const keeping = keepLease({ clock, isAlone, claim, epoch: lease.epoch, onKept, onAway }, until);
   try {
     const starting = inTime({ clock, limitMs: startLimitMs, what: 'Starting to receive' }, () =>
       hosted.adapter.start(intake),
@@ -402,9 +406,11 @@ async function inTime<T>(
   }
 }
 
-/** Keeps the lease of a bot account, for which one process receives at a time. */
-/** Interval of renewals, ms; a fifth of the lease. */
-const renewMs = 2_000;
+/**
+ * Interval of renewals of an account's lease, ms: a fifth of it, or half of it where no other process could claim the
+ * account.
+ */
+const [renewMs, aloneRenewMs] = [2_000, 5_000] as const;
 /**
  * A store that is unreachable for at most this long, ms, ends no connection: `accept` checks the epoch, and events that
  * a network doesn't repeat wait in the adapter. After a longer time they would be too many to keep.
@@ -413,6 +419,7 @@ const storeAwayMs = 60_000;
 
 type LeaseKeeping = {
   readonly clock: Clock;
+  readonly isAlone: boolean;
   /** Claims the account again; its holder keeps the epoch. */
   claim(): Promise<AccountLease>;
   readonly epoch: number;
@@ -427,12 +434,13 @@ type LeaseKeeping = {
  * the store has been unreachable for too long.
  */
 async function keepLease(
-  { clock, claim, epoch, onKept, onAway }: LeaseKeeping,
+  { clock, isAlone, claim, epoch, onKept, onAway }: LeaseKeeping,
   until: AbortSignal,
 ): Promise<void> {
   let keptAt = clock.now();
   for (;;) {
-    await clock.wait(renewMs, until);
+    // In step, so that the renewals of all accounts share a commit.
+    await waitInStep(clock, isAlone ? aloneRenewMs : renewMs, until);
     if (until.aborted) return;
     const renewed = await claim().catch((error: unknown) => {
       if (!isStoreAway(error) || clock.now() - keptAt >= storeAwayMs) throw error;

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { waitInStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { outgoingPrefix } from '../store/intake/media.ts';
@@ -86,7 +87,7 @@ export function watchFreeSpace(deps: {
       } catch (error) {
         log.warn({ folder, error }, 'disk.not-measured');
       }
-      await clock.wait(intervalMs, stopping.signal);
+      await waitInStep(clock, intervalMs, stopping.signal);
     }
   };
   const running = loop();

@@ -3,6 +3,7 @@
  * last. Alerts are rows in the store, written here or where they occur, so that a crash loses none and none
  * is sent twice.
  */
+import { waitInStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { type Alert, avoidedPlace, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
@@ -96,7 +97,7 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
   const loop = async () => {
     while (!stopping.signal.aborted) {
       await work();
-      await clock.wait(intervalMs, AbortSignal.any([stopping.signal, asked.signal]));
+      await waitInStep(clock, intervalMs, AbortSignal.any([stopping.signal, asked.signal]));
       asked = new AbortController();
     }
   };

@@ -1,4 +1,5 @@
 /** Lists the open questions for the page, and ends those that aren't answered in time. */
+import { waitInStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AnswerResult, ShownQuestion } from '#contracts/owner-alert.ts';
@@ -47,7 +48,7 @@ export function createOwnerQuestions(deps: OwnerQuestionsDeps): OwnerQuestions {
         // The queue's sweep reports an unreachable store.
         log.debug({ error }, 'questions.not-expired');
       }
-      await clock.wait(intervalMs, stopping.signal);
+      await waitInStep(clock, intervalMs, stopping.signal);
     }
   };
   const running = loop();

@@ -24,7 +24,10 @@ export type LaneWorkersDeps = {
   /** How many lanes of each class this process works at once. */
   readonly concurrency: Readonly<Partial<Record<LaneClass, number>>>;
   readonly driver: LaneDriver;
-  /** How long a lane waits for a slot of this process before it is woken through Redis, ms. 0: not at all. */
+  /**
+   * How long a lane waits for a slot of this process before it is woken through Redis, ms. 0: not at all, since other
+   * processes work lanes too.
+   */
   readonly patienceMs?: number;
 };
 
@@ -180,7 +183,7 @@ function createClasses(
 }
 
 function openWorker(
-  { redis, keys, log }: LaneWorkersDeps,
+  { redis, keys, log, patienceMs = 0 }: LaneWorkersDeps,
   { name, count }: { readonly name: string; readonly count: number },
   /** Returns false if this process takes no more lanes. */
   work: (laneKey: string, signal: AbortSignal | undefined) => Promise<boolean>,
@@ -200,9 +203,11 @@ function openWorker(
       connection: redis.blocking,
       prefix: keys.prefix,
       concurrency: count,
-      // Together with the scan, the longest time that a killed process keeps its lanes from being woken.
-      lockDuration: 5_000,
-      stalledInterval: 2_000,
+      // Together with the scan, the longest time that a killed process keeps its lanes from being woken. Without other
+      // processes, nobody waits for that.
+      ...(patienceMs === 0
+        ? { lockDuration: 5_000, stalledInterval: 2_000 }
+        : { lockDuration: 60_000, stalledInterval: 60_000, drainDelay: 10 }),
       // Never fail a job for stalling: the store counts the crashes of each run.
       maxStalledCount: 1_000_000,
       removeOnComplete: { count: 0 },

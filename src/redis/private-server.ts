@@ -182,8 +182,8 @@ async function supervise({ state, paths, start, signal, log, clock }: Supervisio
   }
 }
 
-/** How often to check whether the folder was deleted under the server, ms. */
-const watchMs = 500;
+/** How often to check whether the folder was deleted under the server, ms. Until then existing connections work. */
+const watchMs = 3_000;
 
 /**
  * Resolves with the reason when the server has ended. A server whose socket was deleted only serves existing

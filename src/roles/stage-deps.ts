@@ -52,6 +52,8 @@ export type StageDeps = GatewayOptions &
     readonly receives: boolean;
     /** Whether it works lanes. */
     readonly works: boolean;
+    /** Whether no other process can receive or work: with SQLite, a process with all roles has its folder to itself. */
+    readonly isAlone: boolean;
     readonly texts: ChatTexts;
     readonly dispatcher: EffectDispatcher;
     readonly failures: FailureStreaks;

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { waitInStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
@@ -116,7 +117,7 @@ type Rhythm = { readonly everyMs: number; readonly clock: Clock; readonly signal
 
 async function repeat({ everyMs, clock, signal }: Rhythm, work: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
-    await clock.wait(everyMs, signal);
+    await waitInStep(clock, everyMs, signal);
     await work();
   }
 }

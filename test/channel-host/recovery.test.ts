@@ -33,7 +33,7 @@ const store = openOwnStore(dataDir);
 /**
  * Hosts a network that fails on request: each call takes the next outcome from its list and works once that is empty.
  */
-async function aHostedNetwork() {
+async function aHostedNetwork({ isAlone = false } = {}) {
   const calls: string[] = [];
   const known = { id: 'bot', name: '@bot' };
   const onIdentify: (() => Promise<void>)[] = [];
@@ -85,6 +85,7 @@ async function aHostedNetwork() {
     ...{ store: hostStore, holder: 'boot-1', clock, log: silentLog, live: noLiveEvents },
     random: () => 0,
     receives: true,
+    isAlone,
     intakeFor: ({ account }) => {
       accounts.push(account);
       return { accept: async () => accepted };
@@ -356,6 +357,18 @@ describe('the lease of an account', () => {
     await network.clock.advance(2000);
     expect(network.states.map(({ kind }) => kind)).toEqual(['starting', 'on', 'trouble', 'trouble', 'on']);
     expect(network.count('stop')).toBe(0);
+  });
+
+  it('is renewed every five seconds where no other process could claim the account', async () => {
+    const network = await aHostedNetwork({ isAlone: true });
+    await network.begin();
+    network.onClaim.push(fails('store_full'));
+    await network.clock.advance(4_999);
+    expect(network.state()?.kind).toBe('on');
+    await network.clock.advance(1);
+    expect(network.state()?.kind).toBe('trouble');
+    await network.clock.advance(5_000);
+    expect(network.state()?.kind).toBe('on');
   });
 
   it('stops the channel if the store is unavailable for longer than a minute', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '#channel-kit/system-clock.ts';
+import { systemClock, untilStep } from '#channel-kit/system-clock.ts';
 
 describe('the clock of the process', () => {
   it.each([2 ** 31, 1e15, Number.MAX_VALUE, Number.POSITIVE_INFINITY])(
@@ -14,4 +14,10 @@ describe('the clock of the process', () => {
       await wait;
     },
   );
+
+  it('waits for the same moments whenever it begins, and not again for one that its timer was early for', () => {
+    expect([0, 1, 600, 998, 998.5, 999.9].map((at) => untilStep(1_000, at))).toEqual([
+      1_000, 999, 400, 2, 1_002, 1_001,
+    ]);
+  });
 });
