@@ -1,3 +1,4 @@
+import { waitInStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
@@ -8,6 +9,7 @@ import { resumePaused } from '../store/lanes/leases.ts';
 import {
   closeBundles,
   makeDue,
+  readNextDue,
   readSweep,
   type Sweep,
   type SweepPlace,
@@ -50,7 +52,7 @@ export type SweeperDeps = {
   openAlarms?(): Promise<readonly string[]>;
 };
 
-/** Scans the store for due work once a second. */
+/** Scans the store for due work once a second, or rests while there can't be any. */
 export interface Sweeper {
   /** Scans now instead of at the next interval. */
   sweepNow(): void;
@@ -68,15 +70,22 @@ const alarmAfterMs = 10_000;
  * How often other processes' alarms are adopted, ms: if those processes have ended, nothing else closes their alarms.
  */
 const adoptMs = 60_000;
+/** Longest rest, ms, though nothing has been written and nothing is due. */
+const longestRestMs = 60_000;
 /** This many stuck lanes show that something is wrong just as well as thousands would. */
 const maxAlarms = 20;
 
-/** Performs step 11: finds everything that should be in progress but isn't. Sufficient for correctness on its own. */
+/**
+ * Performs step 11: finds everything that should be in progress but isn't. Sufficient for correctness on its own. After
+ * a sweep that finds nothing it rests until something is written, by whatever process, something becomes due, or the
+ * clock is set; it looks for that once a second.
+ */
 export function startSweeper(deps: SweeperDeps): Sweeper {
   const { clock } = deps;
   const stopping = new AbortController();
   const watch: Watch = { seen: new Map(), found: new Set(), alarmed: new Set(), adoptsAt: 0 };
   const upkeep = createUpkeep(deps);
+  const rest = createRest(deps);
   let after: SweepPlace | undefined;
   let asked = new AbortController();
   let sweeps = 0;
@@ -84,6 +93,9 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   const attempt = createAttempt(deps);
   const lookAtDue = async () => {
     const from = after;
+    rest.end();
+    // Taken before reading, so that a commit in the meantime causes another sweep.
+    const version = deps.store.version?.();
     // After a page that can't be read comes the first page again; after one that was read, the next, even if it failed.
     after = undefined;
     const sweep = await deps.store.read(readSweep, { after: from, caps: deps.caps });
@@ -94,19 +106,23 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
     sweptAt = sweep.now;
     sweeps += 1;
     await raiseAlarms(deps, sweep, watch);
+    if (!isFruitful(sweep) && watch.alarmed.size === 0) await rest.begin(version, sweep.now);
   };
   const loop = async () => {
     while (!stopping.signal.aborted) {
       await attempt('dead processes', deps.reapDead);
-      await attempt('due rows', lookAtDue);
+      let isResting = false;
+      await attempt('due rows', async () => {
+        isResting = !asked.signal.aborted && rest.goesOn();
+        if (!isResting) await lookAtDue();
+      });
       // Not on the first sweep: items that waited while no process was running are about to be taken.
-      if (sweeps > 1 && deps.notifyWaiting) await attempt('waiting notices', deps.notifyWaiting);
+      if (!isResting && sweeps > 1 && deps.notifyWaiting)
+        await attempt('waiting notices', deps.notifyWaiting);
       await attempt('upkeep', upkeep);
       asked = new AbortController();
-      await clock.wait(
-        after === undefined ? intervalMs : pageMs,
-        AbortSignal.any([stopping.signal, asked.signal]),
-      );
+      const signal = AbortSignal.any([stopping.signal, asked.signal]);
+      await (after === undefined ? waitInStep(clock, intervalMs, signal) : clock.wait(pageMs, signal));
       if (asked.signal.aborted) after = undefined;
     }
   };
@@ -136,6 +152,35 @@ function createAttempt({ log, failures: streaks }: SweeperDeps) {
       streaks?.failed(`sweep: ${part}`, error);
     }
   };
+}
+
+/** Decides for how long sweeps can't find anything. */
+function createRest({ store, clock }: SweeperDeps) {
+  const none = { version: undefined, until: 0 };
+  let rest: { readonly version: number | undefined; readonly until: number } = none;
+  let lookedAt = 0;
+  return {
+    /** Begins a rest after a sweep that found nothing; `version` is the store's before that sweep. */
+    begin: async (version: number | undefined, now: number) => {
+      if (version === undefined) return;
+      const dueAt = await store.read(readNextDue, {});
+      rest = { version, until: clock.now() + Math.min(longestRestMs, (dueAt ?? Infinity) - now) };
+    },
+    /** False also when the clock has been set back, since rows may then be due that were not. */
+    goesOn: (): boolean => {
+      const now = clock.now();
+      const wasSetBack = now < lookedAt;
+      lookedAt = now;
+      return !wasSetBack && now < rest.until && store.version?.() === rest.version;
+    },
+    end: () => {
+      rest = none;
+    },
+  };
+}
+
+function isFruitful({ now: _, next, ...found }: Sweep): boolean {
+  return next !== undefined || Object.values(found).some((rows) => rows.length > 0);
 }
 
 type Watch = {

@@ -206,3 +206,108 @@ it("continues after a page on which something fails, and restarts when a page ca
   expect(asked.slice(0, 5)).toEqual([undefined, ...places, undefined, undefined]);
   expect(woken.length).toBeGreaterThan(1);
 });
+
+/** Starts a sweeper that looks at its store every few milliseconds, and counts its sweeps. */
+async function aCountingSweeper(
+  before: (store: Store, dataDir: string) => Promise<void>,
+  more: Partial<SweeperDeps> = {},
+) {
+  let sweeps = 0;
+  let looks = 0;
+  let dataDir = '';
+  const wait: Clock['wait'] = (ms, signal) => {
+    looks += 1;
+    return systemClock.wait(Math.min(ms, 2), signal);
+  };
+  const counting = (store: Store): Partial<SweeperDeps> => ({
+    ...more,
+    store: {
+      ...store,
+      read: (query, input) => {
+        if ((query as unknown) === readSweep) sweeps += 1;
+        return store.read(query, input);
+      },
+    },
+  });
+  const started = await anHourLater(wait, counting, (store, folder) => {
+    dataDir = folder;
+    return before(store, folder);
+  });
+  const afterLooks = async (count: number) => {
+    const from = looks;
+    await vi.waitUntil(() => looks >= from + count, { timeout: patienceMs, interval: 1 });
+    return sweeps;
+  };
+  return { ...started, dataDir, sweeps: () => sweeps, afterLooks };
+}
+
+/** Starts a sweeper over a store in which nothing is due. */
+async function aRestingSweeper(more: Partial<SweeperDeps> = {}) {
+  const sweeper = await aCountingSweeper(async (_, dataDir) => change(dataDir, 'delete from inbox'), more);
+  await sweeper.afterLooks(5);
+  return sweeper;
+}
+
+function change(dataDir: string, sql: string): void {
+  const db = new BetterSqlite3(join(dataDir, 'parley.db'));
+  db.exec(sql);
+  db.close();
+}
+
+it('rests while nothing is due and nothing is written', async () => {
+  let notices = 0;
+  const notifyWaiting = async () => {
+    notices += 1;
+  };
+  const { dataDir, afterLooks } = await aRestingSweeper({ notifyWaiting });
+  change(dataDir, `update lanes set "nextSeq" = "nextSeq" + 1`);
+  const sweeps = await afterLooks(10);
+  expect([sweeps, notices]).toEqual([2, 1]);
+  expect([await afterLooks(50), notices]).toEqual([2, 1]);
+});
+
+it('ends its rest when this process writes', async () => {
+  const { store, woken } = await aRestingSweeper();
+  await aWorker(store).accept(aMessage({ conversation: 'd', text: 'hi' }));
+  await vi.waitUntil(() => woken.includes(aLane('d').key), { timeout: patienceMs });
+});
+
+it('ends its rest when another process writes', async () => {
+  const { dataDir, sweeps, afterLooks } = await aRestingSweeper();
+  const before = sweeps();
+  change(dataDir, `insert into "laneClasses" (name) values ('main') on conflict do nothing`);
+  change(dataDir, `update lanes set "nextSeq" = "nextSeq" + 1`);
+  expect(await afterLooks(3)).toBeGreaterThan(before);
+  const rested = await afterLooks(20);
+  expect(await afterLooks(20)).toBe(rested);
+});
+
+it('ends its rest when a message becomes due', async () => {
+  const { store, dataDir, time, woken, sweeps, afterLooks } = await aRestingSweeper();
+  await aWorker(store).accept(aMessage({ conversation: 'd', text: 'hi' }));
+  const dueAt = Date.now() + 30_000;
+  change(dataDir, `update inbox set "notifiedAt" = 0, "dueAt" = ${dueAt}`);
+  await afterLooks(5);
+  const [before, seen] = [sweeps(), woken.length];
+  expect(await afterLooks(20)).toBe(before);
+  expect(woken.length).toBe(seen);
+  time.aheadMs += 31_000;
+  await afterLooks(3);
+  expect(sweeps()).toBeGreaterThan(before);
+});
+
+it('ends its rest when the clock is set back', async () => {
+  const { time, sweeps, afterLooks } = await aRestingSweeper();
+  const before = sweeps();
+  time.aheadMs -= 1_000;
+  expect(await afterLooks(5)).toBe(before + 1);
+});
+
+it('rests for a minute at most', async () => {
+  const { time, sweeps, afterLooks } = await aRestingSweeper();
+  const before = sweeps();
+  time.aheadMs += 59_000;
+  expect(await afterLooks(5)).toBe(before);
+  time.aheadMs += 1_001;
+  expect(await afterLooks(5)).toBe(before + 1);
+});

@@ -2,7 +2,13 @@ import { sql } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { isFetchingItem, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
+import {
+  isFetchingItem,
+  isOpenItem,
+  isOpenPart,
+  isOutOfBudget,
+  isUnnotifiedItem,
+} from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { archiveChild, type Child, lockLineage, readChild, readLiveChildren } from '../children/child.ts';
@@ -292,6 +298,31 @@ const openConversations = prepared(
           and (outbox."dueAt" <= ${of.now} or outbox."dueAt" > ${of.later})
       ) then 1 else 0 end as "isDue"
     from found join conversations on conversations.key = found."conversationKey"`,
+);
+
+/**
+ * Reads when something becomes due without another commit, ms since the epoch; undefined if nothing does. Work that
+ * can't be dated, such as a part to deliver, is due since 0. Ask when a sweep has found nothing.
+ */
+export const readNextDue: StoreQuery<Record<never, never>, number | undefined> = {
+  query: 'readNextDue',
+  run: async (tx) => {
+    const times = await dueTimes.all(tx, { archiveAfterMs });
+    return times[0]?.dueAt ?? undefined;
+  },
+};
+
+const dueTimes = prepared(
+  (_, of: QueryParams<{ archiveAfterMs: number }>) => sql<{ dueAt: number | null }>`
+    select min("dueAt") as "dueAt" from (
+      select min("dueAt") as "dueAt" from inbox where ${isOpenItem()}
+      union all select min("leaseUntil") from lanes where "runId" is not null
+      union all select min(coalesce("endedAt" + ${of.archiveAfterMs}, "stopAt", "deadlineAt"))
+        from children where "archivedAt" is null
+      union all select 0 where exists (select 1 from inbox where ${isUnnotifiedItem()})
+      union all select 0 where exists (select 1 from outbox where ${isOpenPart()})
+      union all select 0 where exists (select 1 from runs where ${isOutOfBudget()})
+    ) as times`,
 );
 
 /** Turns bundles into context, like any unmentioned message, if no part of them passed the mention gate in time. */

@@ -5,10 +5,11 @@ import { directDatabase } from './direct-database.ts';
 import { errorOf, faultOf } from './writer-messages.ts';
 
 /** Opens a read-only connection to the database file. Throws SQLite's error if it can't be opened. */
-export function openReader(file: string): Pick<Store, 'read'> & { close(): void } {
+export function openReader(file: string): Required<Pick<Store, 'read' | 'version'>> & { close(): void } {
   const connection = new BetterSqlite3(file, { readonly: true });
   connection.pragma('cache_size = -4000');
   const database = directDatabase(connection);
+  const dataVersion = connection.prepare<[], number>('pragma data_version').pluck();
   return {
     read: async (query, input) => {
       try {
@@ -16,6 +17,14 @@ export function openReader(file: string): Pick<Store, 'read'> & { close(): void 
           { ...database, now: Date.now(), dialect: 'sqlite', advanceNow: undefined },
           input,
         );
+      } catch (error) {
+        throw errorOf(faultOf(error, file));
+      }
+    },
+    // This connection never writes, so each commit is another connection's, which SQLite counts.
+    version: () => {
+      try {
+        return dataVersion.get() ?? 0;
       } catch (error) {
         throw errorOf(faultOf(error, file));
       }

@@ -65,6 +65,7 @@ export async function openSqliteStore(file: string, { writer, texts }: StoreSetu
       if (!isClosed) post({ command: command.name, input });
     },
     read: reader.read,
+    version: reader.version,
     close: async () => {
       if (isClosed) return;
       isClosed = true;
