@@ -2,22 +2,22 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Store } from '../store/base/command.ts';
 import {
   type PartState,
-  type PostInput,
-  type PostResult,
   readIsPosted,
   readPartStates,
   storeToolParts,
+  type ToolSendInput,
+  type ToolSendResult,
 } from '../store/delivery/tool-send.ts';
 
 /** A tool's message after its send: the worst state of its parts, how many of them were sent, and all receipts. */
-export type ToolSendEnd = PostResult & PartState & { readonly sentParts: number };
+export type ToolSendEnd = ToolSendResult & PartState & { readonly sentParts: number };
 
 /** Sends messages from tools and waits for the result. */
 export interface ToolSender {
   /** Resolves once the message's parts have ended, or with an open state if they haven't after 30 s. */
-  send(posting: PostInput, signal: AbortSignal): Promise<ToolSendEnd>;
+  send(posting: ToolSendInput, signal: AbortSignal): Promise<ToolSendEnd>;
   /** Says whether an earlier attempt of the call has sent its message; a new send then only finds that message. */
-  isPosted(call: Pick<PostInput, 'runId' | 'key'>): Promise<boolean>;
+  isPosted(call: Pick<ToolSendInput, 'runId' | 'key'>): Promise<boolean>;
   /** Reports that some part has ended. */
   settled(): void;
 }

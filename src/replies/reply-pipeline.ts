@@ -7,7 +7,8 @@ import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { Source } from '#contracts/message.ts';
 import { failedReaction, type OutboundContent } from '#contracts/outbound.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import type { Part } from '#contracts/part.ts';
+import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './dedupe.ts';
 import { sanitizeOutbound } from './scaffolding.ts';
@@ -41,14 +42,7 @@ export type ReplyMedia = { readonly path: string; readonly mimeType: string; rea
 /** Which parts of an answer quote the message they answer. `queued`: the first, if the message is no longer the last. */
 export type ReplyToMode = 'off' | 'queued' | 'first' | 'all';
 
-export type ReplyPart = {
-  readonly content: OutboundContent;
-  readonly replyTo?: MessageId;
-  /** It is Parley's own text, not the agent's. */
-  readonly isNotice?: true;
-};
-
-/** The decision about an answer: nothing, or parts to send. */
+/** The decision about an answer: nothing, or parts to send; an answer that is only recorded has none. */
 export type ReplyPlan =
   /** The agent chose to send nothing. No fallback replaces this. */
   | { readonly kind: 'silent' }
@@ -57,9 +51,9 @@ export type ReplyPlan =
       readonly kind: 'suppressed';
       readonly reason: 'repeats' | 'acknowledges' | 'media-sent' | 'already-sent';
     }
-  | { readonly kind: 'send'; readonly parts: readonly ReplyPart[]; readonly isCut?: true }
+  | { readonly kind: 'send'; readonly parts: readonly Part[]; readonly isCut?: true }
   /** The agent said nothing without choosing to be silent. */
-  | { readonly kind: 'fallback'; readonly why: FallbackReason; readonly parts: readonly ReplyPart[] };
+  | { readonly kind: 'fallback'; readonly why: FallbackReason; readonly parts: readonly Part[] };
 
 export type FallbackReason = 'tool failed' | 'empty answer' | 'cut off before an answer' | 'internal';
 
@@ -88,9 +82,9 @@ export function planReply(
     ...media.map((file): OutboundContent => ({ kind: 'media', ...file })),
   ];
   if (contents.length > 0) {
-    const parts = threadParts(contents, input, replyTag);
+    const parts = threadParts(contents, { ...input, purpose: 'reply' }, replyTag);
     if (!input.isCut) return { kind: 'send', parts };
-    return { kind: 'send', parts: [...parts, cutLine(input.texts)], isCut: true };
+    return { kind: 'send', parts: [...parts, ...cutLine(input)], isCut: true };
   }
   if (decided.kind !== 'text') return decided;
   return planNothingLeft(input);
@@ -106,7 +100,7 @@ export function shapeInternalFailure(
     chatKind === 'group' && capabilities.canReact && route?.replyTo !== undefined
       ? { kind: 'reaction', messageId: route.replyTo, emoji: failedReaction }
       : { kind: 'text', text: plainText(notice ?? texts.internalFailure) };
-  return { kind: 'fallback', why: 'internal', parts: threadParts([content], input) };
+  return { kind: 'fallback', why: 'internal', parts: noticeParts(content, input) };
 }
 
 /** True if a person would see nothing of this answer although the agent hasn't chosen to be silent. */
@@ -138,7 +132,7 @@ function planNothingLeft(input: ReplyInput): ReplyPlan {
   const wasSent = confirmedSends(input.toolSends, input.route).length > 0;
   if (input.toolFailure && !wasSent) {
     const text = plainText(fillText(input.texts.toolFailure, input.toolFailure));
-    return { kind: 'fallback', why: 'tool failed', parts: threadParts([{ kind: 'text', text }], input) };
+    return { kind: 'fallback', why: 'tool failed', parts: noticeParts({ kind: 'text', text }, input) };
   }
   if (input.media?.length) return { kind: 'suppressed', reason: 'media-sent' };
   if (wasSent) return { kind: 'suppressed', reason: 'already-sent' };
@@ -151,8 +145,16 @@ function isVisible(content: OutboundContent): boolean {
   return content.kind !== 'text' || !isInvisible(content.text.text);
 }
 
-function cutLine({ answerCut }: ChatTexts): ReplyPart {
-  return { content: { kind: 'text', text: plainText(answerCut) }, isNotice: true };
+function noticeParts(
+  content: OutboundContent,
+  place: Pick<ReplyInput, 'route' | 'replyToMode'>,
+): readonly Part[] {
+  return threadParts([content], { ...place, purpose: 'notice' });
+}
+
+function cutLine({ texts, route }: Pick<ReplyInput, 'texts' | 'route'>): readonly Part[] {
+  const content: OutboundContent = { kind: 'text', text: plainText(texts.answerCut) };
+  return noticeParts(content, { route, replyToMode: 'off' });
 }
 
 /** Returns which parts of an answer along this route quote the message that it answers. */
@@ -164,22 +166,23 @@ export function quotingParts(mode: ReplyToMode, route: ReplyRoute | undefined): 
 /** Decides which parts quote. An explicit reply tag overrides the mode; with `off` it applies to the first part. */
 function threadParts(
   contents: readonly OutboundContent[],
-  input: Pick<ReplyInput, 'route' | 'replyToMode'>,
+  { route, replyToMode, purpose }: Pick<ReplyInput, 'route' | 'replyToMode'> & Pick<Part, 'purpose'>,
   replyTag?: string,
-): readonly ReplyPart[] {
-  const target = replyTarget(input, replyTag);
-  const quoting = quotingParts(input.replyToMode, input.route);
+): readonly Part[] {
+  if (route === undefined) return [];
+  const replyTo = replyTarget(route, replyTag);
+  const bare = withoutQuote(route);
+  const quoting = quotingParts(replyToMode, route);
   const mode = replyTag !== undefined && quoting === 'off' ? 'first' : quoting;
   return contents.map((content, index) => {
     const quotes = mode === 'all' || (mode === 'first' && index === 0);
-    return quotes && target !== undefined && content.kind !== 'reaction'
-      ? { content, replyTo: target }
-      : { content };
+    const isQuote = quotes && replyTo !== undefined && content.kind !== 'reaction';
+    return { route: isQuote ? { ...bare, replyTo } : bare, content, purpose };
   });
 }
 
-function replyTarget({ route }: Pick<ReplyInput, 'route'>, replyTag?: string): MessageId | undefined {
-  if (replyTag === undefined || replyTag === 'current') return route?.replyTo;
+function replyTarget(route: ReplyRoute, replyTag?: string): MessageId | undefined {
+  if (replyTag === undefined || replyTag === 'current') return route.replyTo;
   return messageId(replyTag);
 }
 

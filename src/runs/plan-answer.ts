@@ -6,6 +6,7 @@ import { type AgentMessage, finishReasonOf, sourcesOf, textOf } from '#contracts
 import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
+import type { Part } from '#contracts/part.ts';
 import { type ReplyRoute, type RunTarget, routeOf, withoutQuote } from '#contracts/route.ts';
 import { budgetNames } from '../models/budget-rules.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
@@ -23,7 +24,6 @@ import {
 import type { SilenceContext } from '../replies/silence.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { RoutedPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
@@ -84,7 +84,7 @@ export async function planAnswer(
 export type EndOutcome = {
   readonly outcome: Outcome;
   readonly outcomeReason: string;
-  readonly parts: readonly RoutedPart[];
+  readonly parts: readonly Part[];
 };
 
 /** The cause of an end, and the part of the answer that people have seen. */
@@ -128,9 +128,10 @@ export function planEnd(
 
 function keepShown(shown: FormattedText, { run, capabilities, texts, replyToMode }: AnswerScene): ReplyPlan {
   const route = routeOf(run.target);
-  const replyTo = route && previewRoute(route, replyToMode).replyTo;
+  if (route === undefined) return { kind: 'silent' };
   const text = markStopped(shown, texts.answerStopped, capabilities.text);
-  return { kind: 'send', parts: [{ content: { kind: 'text', text }, ...(replyTo && { replyTo }) }] };
+  const content = { kind: 'text', text } as const;
+  return { kind: 'send', parts: [{ route: previewRoute(route, replyToMode), content, purpose: 'reply' }] };
 }
 
 /** Returns the route of a preview, which quotes the message that an answer quotes unless the model names another. */
@@ -150,21 +151,12 @@ type AnswerPlace = {
  * Returns the parts of an answer for the outbox. A shown preview becomes the first part, unless the answer is silent or
  * its first part can't be edited in place: then the preview is removed.
  */
-export function answerParts(
-  plan: ReplyPlan,
-  { target, preview, replyToMode }: AnswerPlace,
-): readonly RoutedPart[] {
+export function answerParts(plan: ReplyPlan, { target, preview, replyToMode }: AnswerPlace): readonly Part[] {
   if (target === 'record') return [];
   const bare = withoutQuote(target);
   const removal = preview ? [removePreview(bare, preview)] : [];
   if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
-  const parts = plan.parts.map(
-    ({ content, replyTo, isNotice }): RoutedPart => ({
-      route: replyTo === undefined ? bare : { ...bare, replyTo },
-      content,
-      purpose: plan.kind === 'send' && !isNotice ? 'reply' : 'notice',
-    }),
-  );
+  const { parts } = plan;
   const [first, ...rest] = parts;
   if (!preview || !first) return parts;
   // An edit can't change which message is quoted.
@@ -178,7 +170,7 @@ export function answerParts(
   return [{ ...first, content }, ...rest];
 }
 
-function removePreview(route: ReplyRoute, preview: LivePreview): RoutedPart {
+function removePreview(route: ReplyRoute, preview: LivePreview): Part {
   return { route, content: { kind: 'delete', messageId: platformId(preview) }, purpose: 'notice' };
 }
 

@@ -9,7 +9,7 @@ import { defineTool, type Tool, type ToolContext, type ToolOutput, type ToolRun 
 import type { ToolSendEnd, ToolSender } from '../outbox/tool-sender.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
-import type { PostInput } from '../store/delivery/tool-send.ts';
+import type { ToolSendInput } from '../store/delivery/tool-send.ts';
 import { type MessageAction, messageInput, withoutEmpty } from './message-input.ts';
 import { copyOutgoing, type OutgoingFilesDeps } from './outgoing-files.ts';
 
@@ -170,7 +170,7 @@ function readReference(named: string, { run, toLane }: Pick<Call, 'run' | 'toLan
   throw refused('There is no current message there; name it by its id.');
 }
 
-type PartsToSend = Pick<PostInput, 'contents' | 'quotes' | 'changesOwnOnly'>;
+type PartsToSend = Pick<ToolSendInput, 'contents' | 'quotes' | 'changesOwnOnly'>;
 type SendEnd = Omit<ToolSendEnd, 'state'> & { readonly state: 'sent' | 'unknown' | 'failed' };
 
 async function sendParts(
@@ -184,7 +184,7 @@ async function sendParts(
   return { ...posted, state };
 }
 
-function callOf({ run: { runId }, ctx }: Pick<Call, 'run' | 'ctx'>): Pick<PostInput, 'runId' | 'key'> {
+function callOf({ run: { runId }, ctx }: Pick<Call, 'run' | 'ctx'>): Pick<ToolSendInput, 'runId' | 'key'> {
   return { runId, key: `${runId}:tool:${ctx.callId}` };
 }
 

@@ -16,6 +16,7 @@ describe('a reply', () => {
       kind: 'send',
       parts: [
         {
+          ...{ route: aRoute(), purpose: 'reply' },
           content: {
             kind: 'text',
             text: { text: 'Hello you', spans: [{ kind: 'bold', start: 6, length: 3 }] },
@@ -38,7 +39,8 @@ describe('a reply', () => {
   });
 
   it('sends media even if the text is silent or repeats what was sent', () => {
-    const plan = { kind: 'send', parts: [{ content: { kind: 'media', ...file } }] };
+    const content = { kind: 'media', ...file };
+    const plan = { kind: 'send', parts: [{ route: aRoute(), content, purpose: 'reply' }] };
     expect(shapeReply(aReply({ text: 'NO_REPLY', media: [file] }))).toEqual(plan);
     expect(
       shapeReply(aReply({ text: 'Done.', media: [file], toolSends: [aToolSend({ text: 'x' })] })),
@@ -83,7 +85,7 @@ describe('a reply', () => {
   it('says after a cut text that it was cut', () => {
     const plan = shapeReply(aReply({ text: 'Once upon a', isCut: true }));
     expect(textsOf(plan)).toEqual(['Once upon a', textsFor('en').answerCut]);
-    expect(plan).toMatchObject({ isCut: true, parts: [{}, { isNotice: true }] });
+    expect(plan).toMatchObject({ isCut: true, parts: [{ purpose: 'reply' }, { purpose: 'notice' }] });
   });
 
   it('says nothing about a failed tool if the person already got something', () => {
@@ -106,7 +108,7 @@ describe('a reply', () => {
     ['all', ['41', '41']],
   ] as const)('quotes according to replyToMode %s', (replyToMode, expected) => {
     const plan = shapeReply(aReply({ text: `${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`, replyToMode }));
-    expect(plan.kind === 'send' && plan.parts.map((part) => part.replyTo)).toEqual(expected);
+    expect(plan.kind === 'send' && plan.parts.map(({ route }) => route.replyTo)).toEqual(expected);
   });
 
   it.each([
@@ -116,13 +118,13 @@ describe('a reply', () => {
     const text = `${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`;
     const { route, ...input } = aReply({ text, replyToMode: 'queued' });
     const plan = shapeReply({ ...input, route: route && { ...route, ...(isBehind && { isBehind }) } });
-    expect(plan.kind === 'send' && plan.parts.map((part) => part.replyTo)).toEqual(expected);
+    expect(plan.kind === 'send' && plan.parts.map(({ route }) => route.replyTo)).toEqual(expected);
   });
 
   it('prefers an explicit reply tag to the mode', () => {
     const target = (text: string, over = {}) => {
       const plan = shapeReply(aReply({ text, ...over }));
-      return plan.kind === 'send' && plan.parts[0]?.replyTo;
+      return plan.kind === 'send' && plan.parts[0]?.route.replyTo;
     };
     expect(target('[[reply_to_current]]Hi')).toBe('41');
     expect(target('[[reply_to:17]]Hi', { replyToMode: 'all' })).toBe('17');
@@ -135,7 +137,12 @@ describe('the reply to an internal failure', () => {
     expect(shapeInternalFailure(aReply({ chatKind: 'group' }))).toEqual({
       kind: 'fallback',
       why: 'internal',
-      parts: [{ content: { kind: 'reaction', messageId: '41', emoji: '⚠' } }],
+      parts: [
+        {
+          ...{ route: aRoute(), purpose: 'notice' },
+          content: { kind: 'reaction', messageId: '41', emoji: '⚠' },
+        },
+      ],
     });
     const mute = { text: { maxLength: 100 }, canReact: false };
     expect(

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
-import type { ReplyPart, ReplyToMode } from '../../src/replies/reply-pipeline.ts';
+import type { Part } from '../../src/contracts/part.ts';
+import type { ReplyToMode } from '../../src/replies/reply-pipeline.ts';
 import { planAnswer, type RunActions } from '../../src/runs/plan-answer.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aMessage } from '../agent/support/builders.ts';
@@ -51,9 +52,9 @@ it.each([
   const quoted = async (replyToMode: ReplyToMode) => {
     const { kind, parts } = { parts: [], ...(await plan(text, nothingDone, { replyToMode })) };
     expect(kind).toBe('send');
-    return parts.map(({ content, ...part }: ReplyPart) => [
+    return parts.map(({ content, route }: Part) => [
       content.kind === 'text' && content.text.text,
-      part.replyTo,
+      route.replyTo,
     ]);
   };
   expect(await quoted('off')).toEqual([['Hi', whenOff]]);

@@ -1,7 +1,7 @@
 import { agentId, runId, type SessionKey, sessionId } from '#contracts/ids.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import type { ToolSendEnd } from '../../src/outbox/tool-sender.ts';
-import type { PostInput } from '../../src/store/delivery/tool-send.ts';
+import type { ToolSendInput } from '../../src/store/delivery/tool-send.ts';
 import { createMessageTool, type MessageToolDeps } from '../../src/tools/message.ts';
 import { aRoute } from '../replies/reply-builders.ts';
 import { shaping } from '../support/free-loop.ts';
@@ -28,7 +28,7 @@ export type Circumstances = Partial<MessageToolDeps> & {
 /** Calls the tool as the loop does. Returns what it sends and its output. */
 export async function call(input: object, { end = {}, by = {}, isPosted, ...changes }: Circumstances = {}) {
   const sent: string[] = [];
-  const postings: PostInput[] = [];
+  const postings: ToolSendInput[] = [];
   const posted = { conversationKey: '', state: 'sent', problem: undefined, receipts: [] } as const;
   const tool = createMessageTool(
     {

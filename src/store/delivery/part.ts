@@ -4,6 +4,7 @@ import { type Insertable, sql } from 'kysely';
 import { plainText } from '#contracts/formatted-text.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { AskedCommand, OutboundContent } from '#contracts/outbound.ts';
+import type { Part } from '#contracts/part.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
@@ -195,11 +196,11 @@ export async function removePart(tx: Tx, key: string): Promise<void> {
 }
 
 /** A part to insert. */
-export type NewPart<Content extends StoredContent = OutboundContent> = {
+export type NewPart<Content extends StoredContent = OutboundContent> = Part<
+  Content,
+  'reply' | 'notice' | 'tool'
+> & {
   readonly key: string;
-  readonly route: ReplyRoute;
-  readonly content: Content;
-  readonly purpose: 'reply' | 'notice' | 'tool';
   readonly runId?: string;
   readonly answer?: string;
   /** The part's position in a session's timeline. */

@@ -12,7 +12,7 @@ import { appendMessage } from '../rows/transcript.ts';
 import { insertPart } from './part.ts';
 
 /** A message sent by a tool, as its step receives it. */
-export type PostInput = RunFence & {
+export type ToolSendInput = RunFence & {
   /** Made from run and call, so that a repeated call finds the parts it made before. */
   readonly key: string;
   readonly route: ReplyRoute;
@@ -26,7 +26,7 @@ export type PostInput = RunFence & {
 };
 
 /** The stored parts of a tool send. */
-export type PostResult = {
+export type ToolSendResult = {
   readonly keys: readonly string[];
   readonly route: ReplyRoute;
   readonly conversationKey: string;
@@ -37,7 +37,7 @@ export type PostResult = {
  * recipient's reply makes sense. Throws `invalid_input` when nobody has ever written there, when the message it refers
  * to isn't one of that conversation, and for a run that was asked to stop or has ended.
  */
-export const storeToolParts: StoreCommand<PostInput, PostResult> = {
+export const storeToolParts: StoreCommand<ToolSendInput, ToolSendResult> = {
   name: 'storeToolParts',
   run: async (tx, input) => {
     const { toLane } = input;
@@ -76,7 +76,7 @@ export const storeToolParts: StoreCommand<PostInput, PostResult> = {
   },
 };
 
-function readToolParts(tx: Tx, { runId, key }: Pick<PostInput, 'runId' | 'key'>) {
+function readToolParts(tx: Tx, { runId, key }: Pick<ToolSendInput, 'runId' | 'key'>) {
   return tx.db
     .selectFrom('outbox')
     .select(['key', 'conversationKey', 'route'])
@@ -87,7 +87,7 @@ function readToolParts(tx: Tx, { runId, key }: Pick<PostInput, 'runId' | 'key'>)
 }
 
 /** Says whether the call has stored its parts; if so, `storeToolParts` finds them again, whatever its input. */
-export const readIsPosted: StoreQuery<Pick<PostInput, 'runId' | 'key'>, boolean> = {
+export const readIsPosted: StoreQuery<Pick<ToolSendInput, 'runId' | 'key'>, boolean> = {
   query: 'readIsPosted',
   run: async (tx, call) => (await readToolParts(tx, call)).length > 0,
 };
@@ -127,7 +127,7 @@ export const readLastRoute: StoreQuery<{ readonly laneKey: string }, ReplyRoute 
   },
 };
 
-async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: PostInput): Promise<void> {
+async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: ToolSendInput): Promise<void> {
   const said = contents.flatMap(wordsOf).join('\n');
   if (said === '') return;
   // Not an assistant message: a run that is active here must not take it for its own answer.

@@ -1,6 +1,6 @@
 import { ParleyError } from '#contracts/errors.ts';
-import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
+import type { Part } from '#contracts/part.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { alertFailedRun } from '../alerts/alert.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
@@ -39,18 +39,11 @@ import {
 } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
-/** A part of a reply that has no key yet. */
-export type RoutedPart = {
-  readonly route: ReplyRoute;
-  readonly content: OutboundContent;
-  readonly purpose: 'reply' | 'notice';
-};
-
 type AnswerFacts = RunFence & {
   /** Every model call that isn't closed yet. */
   readonly modelCalls?: readonly ModelCallEnd[];
   /** All of them go to the run's route. */
-  readonly parts: readonly RoutedPart[];
+  readonly parts: readonly Part[];
   /** The preview that the parts replace or delete. */
   readonly preview: string | undefined;
   readonly outcome: Outcome;
@@ -144,7 +137,7 @@ function undeliverable({
 type ReplyPartsInput = {
   readonly runId: string;
   readonly answer: string;
-  readonly parts: readonly RoutedPart[];
+  readonly parts: readonly Part[];
 };
 
 /**

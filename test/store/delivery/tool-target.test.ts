@@ -5,9 +5,9 @@ import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { Store } from '../../../src/store/base/command.ts';
 import {
   lastOwn,
-  type PostInput,
   readPartStates,
   storeToolParts,
+  type ToolSendInput,
 } from '../../../src/store/delivery/tool-send.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
@@ -34,7 +34,7 @@ async function aSpeaker(store: Store) {
   const run = await begin('second', { messageId: second });
   const { epoch, runId } = run;
   const route = routeFor(run);
-  const post = (more: Partial<PostInput>) => {
+  const post = (more: Partial<ToolSendInput>) => {
     const key = `${runId}:tool:${unique('call')}`;
     return store.write(storeToolParts, { laneKey, epoch, runId, key, route, contents: [text], ...more });
   };
