@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ClientEvent } from '#contracts/feed.ts';
 import type { ChildView } from '../../src/contracts/child.ts';
 import { plainText } from '../../src/contracts/formatted-text.ts';
 import { messageId } from '../../src/contracts/ids.ts';
@@ -276,6 +277,32 @@ describe('the page', () => {
     const cells = await page.locator('.tree tbody tr').first().locator('td').allTextContents();
     expect(cells.slice(1)).toEqual(['1', 'completed', '12 s', '3', '$0.0012']);
     gateway.session.standing = {};
+    await page.close();
+  });
+
+  it('shows the newest output of a running tool, and how much of the history a summary has read', async () => {
+    const page = await openPage();
+    const run = { runId: 'r' };
+    const tell = (event: ClientEvent) => gateway.session.emit(gateway.route, event);
+    gateway.session.standing = { run: { ...run, tools: ['build'], callIds: ['c'] } };
+    gateway.session.say(gateway.route, { text: 'I am about to build it' });
+    await page.getByText('I am about to build it').waitFor();
+    tell({ kind: 'run', ...run, state: 'started' });
+    tell({ kind: 'compaction', ...run, state: 'started', progress: 0.5 });
+    tell({ kind: 'tool', ...run, callId: 'c', name: 'build', state: 'started' });
+    tell({ kind: 'output', ...run, callId: 'c', text: `${'a step\n'.repeat(100)}the last step` });
+    await page.getByText('Parley is summarizing earlier messages (50 %)').waitFor();
+    const output = page.locator('.output');
+    expect(
+      await output.evaluate((box) => box.getBoundingClientRect().height < 200 && box.scrollTop === 0),
+    ).toBe(true);
+    await page.getByText('the last step').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    tell({ kind: 'tool', ...run, callId: 'c', name: 'build', state: 'done' });
+    await output.waitFor({ state: 'detached' });
+    gateway.session.standing = {};
+    tell({ kind: 'run', ...run, state: 'ended' });
+    await page.locator('.activity').waitFor({ state: 'detached' });
     await page.close();
   });
 

@@ -197,7 +197,7 @@ const toolMarks = { started: '…', done: '✓', failed: '✕', skipped: '↷' }
 function ToolLine({ tool }) {
   return html`<div class="tool ${tool.state}"><span class="mark">${toolMarks[tool.state]}</span>
     ${tool.name}${tool.state === 'skipped' && ' (skipped)'}</div>
-    ${tool.output && html`<pre class="output">${tool.output}</pre>`}`;
+    ${tool.output && html`<pre class="output" tabindex="0" aria-label="Output of ${tool.name}">${tool.output}</pre>`}`;
 }
 
 function Composer({ draft, files, pasteHint, editing, working, conversation, commands, menuAt, actions }) {

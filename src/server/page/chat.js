@@ -1,5 +1,5 @@
 /** Connects state, socket and view. The state is one value; every event produces the next one and shows it. */
-import { emptyConversation, reduce, resumeFrom } from '/client/conversation.js';
+import { emptyConversation, knownEvents, reduce, resumeFrom } from '/client/conversation.js';
 import {
   answerQuestion,
   dismissNotice,
@@ -33,6 +33,7 @@ export function startChat(root, firstStatus) {
   const connection = createConnection({
     url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/channels/web/chat`,
     conversation: 'main',
+    events: knownEvents,
     outbox,
     resumeFrom: () => resumeFrom(page.state().conversation),
     onFrame: (frame) => page.dispatch({ kind: 'frame', frame }),

@@ -2,8 +2,6 @@
  * The socket to Parley: opens it, reopens it when it closes, asks for what was missed, and resends
  * every stored message until it is acknowledged.
  */
-import { knownEvents } from '/client/conversation.js';
-
 const firstDelayMs = 400;
 const maxDelayMs = 8000;
 /** This long without an acknowledgement, or without any frame from the gateway, the socket only looks open. */
@@ -11,7 +9,8 @@ const ackPatienceMs = 10_000;
 const silenceMs = 75_000;
 
 /**
- * @param {{ url: string, conversation: string, outbox: any, resumeFrom: () => { after: number, of?: string },
+ * @param {{ url: string, conversation: string, events: readonly string[], outbox: any,
+ *   resumeFrom: () => { after: number, of?: string },
  *   onFrame: (frame: any) => void, onState: (state: 'connecting' | 'open' | 'lost') => void }} options
  */
 export function createConnection(options) {
@@ -33,7 +32,7 @@ export function createConnection(options) {
     current.onopen = () => {
       const { after, of } = options.resumeFrom();
       write({
-        ...{ type: 'hello', conversation: options.conversation, events: knownEvents },
+        ...{ type: 'hello', conversation: options.conversation, events: options.events },
         ...(after > 0 ? { after, of } : {}),
       });
       for (const { frame } of options.outbox.list()) write(frame);
