@@ -9,7 +9,7 @@ import cookiePlugin from '@fastify/cookie';
 import websocketPlugin from '@fastify/websocket';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { maxFrameBytes } from '#channel-kit/client-frames.ts';
-import { systemClock } from '#channel-kit/system-clock.ts';
+import { systemClock, untilStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
@@ -157,6 +157,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     ...deps,
     clock,
     inUse: routes.sessionsInUse,
+    onUse: () => watch.hurry(),
     onEnd: (session) => {
       routes.closeSockets({ session }, 'signed out');
       requests.end(session);
@@ -287,25 +288,41 @@ function watchRequests(app: FastifyInstance): OpenRequests {
   };
 }
 
-/** Interval, ms: after an end in another process, the sockets here are closed within a second. */
+/** Interval, ms, while sockets are open: after an end in another process, they are closed within a second. */
 const lookMs = 400;
+/** Interval, ms, while this process only remembers sign-ins, in case the store becomes unreachable. */
+const idleMs = 5_000;
 
 /** Repeats `signIns.look`, one call at a time, until it is stopped. */
 function watchSignIns(signIns: Pick<SignIns, 'look'>, log: Log) {
   let timer: NodeJS.Timeout | undefined;
+  let isIdle = false;
+  let isAsked = false;
   let isStopped = false;
+  const next = (ms: number) => {
+    clearTimeout(timer);
+    if (!isStopped) timer = setTimeout(look, ms).unref();
+  };
   const look = async () => {
+    isIdle = isAsked = false;
+    let hasSockets = true;
     try {
-      await signIns.look();
+      hasSockets = await signIns.look();
     } catch (error) {
       // Sign-ins stay valid until the store can be asked again.
       log.debug({ error }, 'sign-ins.not-read');
     }
-    if (!isStopped) timer = setTimeout(look, lookMs).unref();
+    isIdle = !hasSockets && !isAsked;
+    next(isIdle ? untilStep(idleMs, performance.now()) : lookMs);
   };
   return {
-    start: () => {
-      timer = setTimeout(look, lookMs).unref();
+    start: () => next(lookMs),
+    /** Call it for each request of a signed-in browser, which may open a socket. */
+    hurry: () => {
+      isAsked = true;
+      if (!isIdle) return;
+      isIdle = false;
+      next(lookMs);
     },
     stop: () => {
       isStopped = true;

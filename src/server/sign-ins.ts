@@ -20,7 +20,7 @@ import {
 } from '../store/sign-ins/sign-ins.ts';
 import { withinPatience } from './within-patience.ts';
 
-export type SignInStore = Pick<Store, 'read' | 'write' | 'writeAlong'>;
+export type SignInStore = Pick<Store, 'read' | 'write' | 'writeAlong' | 'version'>;
 
 export interface SignIns {
   /** Signs a browser in and returns its cookie's value. Throws what the store throws. */
@@ -33,8 +33,8 @@ export interface SignIns {
    * a sign-in named by its id is ended in this process, and in the store as soon as that works.
    */
   end(which: { readonly id: string } | { readonly allBut?: string }): Promise<readonly string[]>;
-  /** Finds the sign-ins in use that have ended elsewhere. */
-  look(): Promise<void>;
+  /** Finds the sign-ins in use that have ended elsewhere. Returns whether any has an open socket. */
+  look(): Promise<boolean>;
 }
 
 export type FoundSignIn =
@@ -50,6 +50,8 @@ export type SignInsDeps = {
   readonly log: Log;
   /** The sign-ins of the open sockets. */
   inUse(): Iterable<string>;
+  /** Called for each request with a cookie. */
+  onUse(): void;
   /** Called for each sign-in that has ended, here or elsewhere. */
   onEnd(id: string): void;
 };
@@ -84,6 +86,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
   const issuer = issuerOf(deps.token);
   const hashOf = hashUnder(deps.token);
   const known = createKnown(deps);
+  const living = createLiving(deps, issuer);
   /** Ended here, but not in the store yet. */
   const ending = new Set<string>();
 
@@ -91,15 +94,14 @@ export function createSignIns(deps: SignInsDeps): SignIns {
     known.forget(id);
     deps.onEnd(id);
   };
-  const judge = (signIn: SignIn | undefined): FoundSignIn =>
-    isLiving(signIn, clock.now()) && !ending.has(signIn.id)
-      ? { kind: 'found', id: signIn.id }
-      : { kind: 'nobody' };
+  const judge = (signIn: SignIn | undefined): FoundSignIn => {
+    const isFound = isLiving(signIn, clock.now()) && !ending.has(signIn.id);
+    return isFound ? { kind: 'found', id: signIn.id } : { kind: 'nobody' };
+  };
   return {
     list: () => listOf(deps, issuer),
     open: async (userAgent) => {
-      const value = randomBytes(secretBytes).toString('base64url');
-      const at = clock.now();
+      const [value, at] = [randomBytes(secretBytes).toString('base64url'), clock.now()];
       await store.write(openSignIn, {
         ...{ id: newRowId(), secretHash: hashOf(value), issuer, at },
         ...{ browser: describeBrowser(userAgent), expiresAt: at + lifetimeMs },
@@ -107,6 +109,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
       return { value, maxAgeS: lifetimeMs / 1000 };
     },
     find: async (cookie) => {
+      deps.onUse();
       const secretHash = hashOf(cookie);
       try {
         const reading = store.read(findSignIn, { secretHash, at: clock.now() });
@@ -133,9 +136,29 @@ export function createSignIns(deps: SignInsDeps): SignIns {
         await store.write(endSignIns, { issuer, id });
         ending.delete(id);
       }
-      const used = new Set([...deps.inUse(), ...known.ids()]);
-      const living = new Set(used.size === 0 ? [] : (await listOf(deps, issuer)).map(({ id }) => id));
-      for (const id of used) if (!living.has(id)) forget(id);
+      for (const id of await living.without([...deps.inUse(), ...known.ids()])) forget(id);
+      return [...deps.inUse()].length > 0;
+    },
+  };
+}
+
+/** Finds the sign-ins that have ended. Reads the store only if it has changed, if it can tell. */
+function createLiving(deps: SignInsDeps, issuer: string) {
+  let living: readonly SignIn[] = [];
+  let version: number | undefined;
+  const ended = (ids: readonly string[]) => {
+    const now = deps.clock.now();
+    return ids.filter((id) => !living.some((one) => one.id === id && isLiving(one, now)));
+  };
+  return {
+    without: async (ids: readonly string[]): Promise<readonly string[]> => {
+      if (ids.length === 0) return [];
+      const read = deps.store.version?.();
+      // A sign-in that isn't in the list may be new.
+      if (read === undefined || read !== version || ended(ids).length > 0)
+        living = await listOf(deps, issuer);
+      version = read;
+      return ended(ids);
     },
   };
 }
