@@ -199,7 +199,7 @@ type EffectTargets = {
 };
 
 /** Connects a commit's effects to the stages here, or notifies the other processes about them. */
-function wireEffects({ dispatcher, live, feed, log, meters }: StageDeps, targets: EffectTargets): void {
+function wireEffects({ dispatcher, live, feed, log, loop, meters }: StageDeps, targets: EffectTargets): void {
   const { active, wakes, deliverer, fetcher, host, workers, sweeper } = targets;
   dispatcher.connect({
     cancel: (runId, reason) => {
@@ -223,7 +223,10 @@ function wireEffects({ dispatcher, live, feed, log, meters }: StageDeps, targets
       meters.overflowed(overflow.drop);
     },
     gaveUp: feed.gaveUp,
-    reserve: (laneClass, most) => workers?.reserve(laneClass, most),
+    reserve: (laneClass, most) => {
+      loop.watchClosely();
+      return workers?.reserve(laneClass, most);
+    },
   });
   live.listen((event) => {
     switch (event.kind) {

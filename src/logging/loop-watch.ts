@@ -1,14 +1,18 @@
 /**
  * Detects when the event loop is blocked: meanwhile no one is answered, no lease is renewed and no socket is read.
  * Each hold is counted and reported with the runs of this moment; one that the start itself causes is no warning.
+ * While the loop is idle its delays aren't measured, because that wakes it 50 times a second.
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { untilStep } from '#channel-kit/system-clock.ts';
 import type { Log } from '#contracts/log.ts';
 
 /** Watches how long pieces of work block the event loop. */
 export interface LoopWatch {
   /** Starts counting holds; loading code at the start doesn't count. `runIds`: those active now. No effect after `stop`. */
   start(runIds?: () => readonly string[]): void;
+  /** Measures delays from now on, until the loop is idle again; call it where work begins. */
+  watchClosely(): void;
   /** Returns how late the loop was since the last call, in seconds. */
   delays(): LoopDelays;
   /** Returns how often the loop was blocked since the start. */
@@ -22,6 +26,8 @@ export type LoopDelays = { readonly p50: number; readonly p99: number; readonly 
 const longestHoldMs = 50;
 const resolutionMs = 20;
 const lookEveryMs = 1_000;
+/** Delays are measured until this many looks in a row have found the loop idle. */
+const idleLooks = 3;
 /** At most one log line in this time, ms, however often the loop is blocked. */
 const tellEveryMs = 10_000;
 /** For this long after the start, code is loaded and compiled, memory freed, and compiled code stored, ms. */
@@ -42,17 +48,21 @@ export function createLoopWatch({
   let sinceAsked: DelayMonitor | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
+  const closely = createCloseWatch({ monitor: lately, workedMs: loopTime(), holds });
   const look = () => {
-    holds.look(secondsOf(lately).max * 1000);
-    lately.reset();
+    closely.look();
+    timer = setTimeout(look, untilStep(lookEveryMs, performance.now())).unref();
   };
   return {
     held: holds.held,
     start: (runIds) => {
       if (isStopped) return;
-      lately.enable();
+      closely.begin();
       holds.start(runIds);
-      timer ??= setInterval(look, lookEveryMs).unref();
+      timer ??= setTimeout(look, untilStep(lookEveryMs, performance.now())).unref();
+    },
+    watchClosely: () => {
+      if (timer !== undefined && !isStopped) closely.begin();
     },
     delays: () => {
       const delays = secondsOf(sinceAsked ?? lately);
@@ -65,7 +75,7 @@ export function createLoopWatch({
     },
     stop: () => {
       isStopped = true;
-      clearInterval(timer);
+      clearTimeout(timer);
       lately.disable();
       sinceAsked?.disable();
     },
@@ -73,6 +83,50 @@ export function createLoopWatch({
 }
 
 type DelayMonitor = ReturnType<typeof monitorEventLoopDelay>;
+
+/** Returns a function that returns for how long the loop has worked since its last call, ms. */
+function loopTime(): () => number {
+  let before = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { active } = performance.eventLoopUtilization(now, before);
+    before = now;
+    return active;
+  };
+}
+
+export type CloseWatchDeps = {
+  readonly monitor: Pick<DelayMonitor, 'enable' | 'disable' | 'reset' | 'count' | 'max' | 'percentile'>;
+  /** Returns for how long the loop has worked since the last call, ms. */
+  workedMs(): number;
+  readonly holds: Pick<Holds, 'look'>;
+};
+
+/**
+ * Measures delays only while the loop is busy. Nothing can block it for longer than it works, so a second with little
+ * work needs no measurement; the first busy second after that is measured only from `begin` on.
+ */
+export function createCloseWatch({ monitor, workedMs, holds }: CloseWatchDeps) {
+  let isMeasuring = false;
+  let idle = 0;
+  const begin = () => {
+    idle = 0;
+    if (!isMeasuring) monitor.enable();
+    isMeasuring = true;
+  };
+  return {
+    begin,
+    look: () => {
+      holds.look(secondsOf(monitor).max * 1000);
+      monitor.reset();
+      if (workedMs() > longestHoldMs) return begin();
+      idle += 1;
+      if (idle < idleLooks) return;
+      monitor.disable();
+      isMeasuring = false;
+    },
+  };
+}
 
 export interface Holds extends Pick<LoopWatch, 'held' | 'start'> {
   /** Judges the time since the last look. `lateMs` is the loop's longest delay. */
@@ -110,7 +164,7 @@ export function createHolds({ log, now }: { readonly log: Log; readonly now: () 
 }
 
 /** Converts the monitor's values, which are complete intervals including its own pause. */
-function secondsOf(histogram: DelayMonitor): LoopDelays {
+function secondsOf(histogram: Pick<DelayMonitor, 'count' | 'max' | 'percentile'>): LoopDelays {
   if (histogram.count === 0) return { p50: 0, p99: 0, max: 0 };
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000);
   return {
