@@ -9,6 +9,7 @@ import { resumePaused } from '../store/lanes/leases.ts';
 import {
   closeBundles,
   makeDue,
+  readIsWorked,
   readNextDue,
   readSweep,
   type Sweep,
@@ -70,6 +71,8 @@ const alarmAfterMs = 10_000;
  * How often other processes' alarms are adopted, ms: if those processes have ended, nothing else closes their alarms.
  */
 const adoptMs = 60_000;
+/** How long a background lane waits for a moment in which no other lane is due or running, ms. */
+const maxBackgroundWaitMs = 60_000;
 /** Longest rest, ms, though nothing has been written and nothing is due. */
 const longestRestMs = 60_000;
 /** This many stuck lanes show that something is wrong just as well as thousands would. */
@@ -100,7 +103,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
     after = undefined;
     const sweep = await deps.store.read(readSweep, { after: from, caps: deps.caps });
     after = sweep.next;
-    dispatchDue(deps, sweep);
+    dispatchDue(deps, { ...sweep, lanes: await holdBackground(deps, sweep) });
     // Also at the start, since the clock may have been set back while no process was running.
     if (sweep.now < sweptAt) await deps.store.write(resumePaused, {});
     sweptAt = sweep.now;
@@ -196,6 +199,15 @@ type Watch = {
   /** When the alarms of other processes are read next. */
   adoptsAt: number;
 };
+
+/** Returns the due lanes without those that nobody waits for, while people's lanes want the model or the processor. */
+async function holdBackground({ store }: SweeperDeps, { lanes, now }: Sweep): Promise<Sweep['lanes']> {
+  const canWait = ({ class: name, waitingSince }: Sweep['lanes'][number]) =>
+    name === 'background' && now - waitingSince < maxBackgroundWaitMs;
+  if (!lanes.some(canWait)) return lanes;
+  const isBusy = lanes.some((lane) => lane.class !== 'background') || (await store.read(readIsWorked, {}));
+  return isBusy ? lanes.filter((lane) => !canWait(lane)) : lanes;
+}
 
 function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
   const { store, wakes, log, contextLimit } = deps;

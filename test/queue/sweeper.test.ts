@@ -6,9 +6,11 @@ import type { Clock } from '../../src/contracts/clock.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { type SweeperDeps, startSweeper } from '../../src/queue/sweeper.ts';
 import type { Store } from '../../src/store/base/command.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { releaseFailedRun } from '../../src/store/lanes/leases.ts';
 import { readSweep, type SweepPlace } from '../../src/store/lanes/sweep.ts';
-import { aLane, aMessage, aWorker } from '../store/builders.ts';
+import { titleLaneOf } from '../../src/store/lanes/titles.ts';
+import { aLane, aMessage, aWorker, demoOnly } from '../store/builders.ts';
 import { aStore } from '../support/own-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -310,4 +312,39 @@ it('rests for a minute at most', async () => {
   expect(await afterLooks(5)).toBe(before);
   time.aheadMs += 1_001;
   expect(await afterLooks(5)).toBe(before + 1);
+});
+
+/** Starts a sweeper over a store in which one lane has a run, and its session waits for its title. */
+async function aSweeperWithATitle() {
+  const { promise, resolve } = Promise.withResolvers<ClaimedRun>();
+  const sweeper = await aCountingSweeper(async (store) => {
+    const worker = aWorker(store, undefined, undefined, demoOnly);
+    resolve(await worker.claimRun(aLane('c').key, 60_000));
+  });
+  const run = await promise;
+  return { ...sweeper, run, titleLane: titleLaneOf(run.sessionId) };
+}
+
+it('starts a title only when no other lane is running', async () => {
+  const { store, run, titleLane, woken, afterLooks } = await aSweeperWithATitle();
+  await afterLooks(20);
+  expect(woken).toEqual([]);
+  await aWorker(store).answer(run, 'hello', { mayKeepLane: false });
+  await vi.waitUntil(() => woken.includes(titleLane), { timeout: patienceMs });
+});
+
+it('starts a title only when no other lane is due', async () => {
+  const { store, run, titleLane, woken, dataDir, afterLooks } = await aSweeperWithATitle();
+  await aWorker(store).accept(aMessage({ conversation: 'd', text: 'hi' }));
+  await aWorker(store).answer(run, 'hello', { mayKeepLane: false });
+  await afterLooks(20);
+  expect(new Set(woken)).toEqual(new Set([aLane('d').key]));
+  change(dataDir, `delete from inbox where "laneKey" = '${aLane('d').key}'`);
+  await vi.waitUntil(() => woken.includes(titleLane), { timeout: patienceMs });
+});
+
+it('starts a title after a minute whatever else is running', async () => {
+  const { titleLane, woken, dataDir } = await aSweeperWithATitle();
+  change(dataDir, `update inbox set "dueAt" = "dueAt" - 60000 where "laneKey" = '${titleLane}'`);
+  await vi.waitUntil(() => woken.includes(titleLane), { timeout: patienceMs });
 });

@@ -325,6 +325,25 @@ const dueTimes = prepared(
     ) as times`,
 );
 
+/** Says whether any process works a lane other than a background one. */
+export const readIsWorked: StoreQuery<Record<never, never>, boolean> = {
+  query: 'readIsWorked',
+  usesClock: true,
+  run: async (tx) => (await workedLane.first(tx, { now: tx.now })) !== undefined,
+};
+
+const workedLane = prepared((db, of: QueryParams<{ now: number }>) =>
+  db
+    .selectFrom('lanes')
+    .select('key')
+    .where('runId', 'is not', null)
+    .where('leaseUntil', '>', of.now)
+    // A parked lane has no holder.
+    .where('holder', 'is not', null)
+    .where('class', '<>', 'background')
+    .limit(1),
+);
+
 /** Turns bundles into context, like any unmentioned message, if no part of them passed the mention gate in time. */
 export const closeBundles: StoreCommand<
   { readonly laneKeys: readonly string[]; readonly limit: number },
