@@ -359,7 +359,7 @@ describe('the lease of an account', () => {
     expect(network.count('stop')).toBe(0);
   });
 
-  it('is renewed every five seconds where no other process could claim the account', async () => {
+  it('renews the lease every five seconds where no other process could claim the account', async () => {
     const network = await aHostedNetwork({ isAlone: true });
     await network.begin();
     network.onClaim.push(fails('store_full'));
