@@ -104,22 +104,34 @@ export async function askRunningGateway(config: Config): Promise<RunningGateway>
 
 /** Does the same as `askRunningGateway` with an answer already received. */
 export function requireRunning(answer: GatewayAnswer, config: Config): RunningGateway {
-  if (answer.kind === 'running') return answer;
-  const isWrong = answer.kind === 'refused' || (answer.kind === 'unproven' && answer.reasons.length === 0);
+  return answer.kind === 'running' ? answer : fail(answer, config);
+}
+
+/** Throws ParleyError for what a gateway hasn't done, with the cause and one next step. */
+export function fail(answer: Unanswered, config: Config): never {
+  const isWrong =
+    answer.kind === 'refusal' ||
+    answer.kind === 'refused' ||
+    (answer.kind === 'unproven' && answer.reasons.length === 0);
   throw new ParleyError(isWrong ? 'invalid_input' : 'store_unavailable', wordsWithoutGateway(answer, config));
 }
 
+type Unanswered =
+  | Exclude<GatewayAnswer, { kind: 'running' }>
+  | Exclude<OperationAnswer<unknown>, { kind: 'answer' }>;
+
 /** Describes the actual cause and one next step. */
-export function wordsWithoutGateway(
-  answer: Exclude<GatewayAnswer, { kind: 'running' }>,
-  config: Pick<Config, 'dataDir' | 'token'>,
-): string {
+export function wordsWithoutGateway(answer: Unanswered, config: Pick<Config, 'dataDir' | 'token'>): string {
   const { dataDir } = config;
   switch (answer.kind) {
     case 'away':
       return answer.hasWorkers
         ? `Only workers run on ${dataDir}. Run this where the gateway runs, or start one: ${parleyCommand} start --role gateway`
         : `Parley isn't running on ${dataDir}. Start it: ${startCommand}`;
+    case 'refusal':
+      return stripText(answer.text ?? answer.code);
+    case 'unserved':
+      return `The gateway at ${answer.url} is of an earlier version. Restart it.`;
     case 'refused':
       return wordsForRefusal(answer, config);
     case 'silent':
@@ -199,25 +211,6 @@ export async function askRunning<Input extends z.ZodType, Answered extends z.Zod
   return asked.kind === 'answer' ? asked.answer : fail(asked, config);
 }
 
-/** Throws ParleyError for an operation that a gateway hasn't done. */
-export function fail(asked: Exclude<OperationAnswer<unknown>, { kind: 'answer' }>, config: Config): never {
-  switch (asked.kind) {
-    case 'refusal':
-      throw new ParleyError('invalid_input', stripText(asked.text ?? asked.code));
-    case 'unserved':
-      throw new ParleyError(
-        'store_unavailable',
-        `The gateway at ${asked.url} is of an earlier version. Restart it.`,
-      );
-    case 'refused':
-      throw new ParleyError('invalid_input', wordsWithoutGateway(asked, config));
-    case 'silent':
-      throw new ParleyError('store_unavailable', wordsWithoutGateway(asked, config));
-    default:
-      return asked satisfies never;
-  }
-}
-
 /** How long a read and a change may take, ms. A change that takes longer may still happen, and is safe to repeat. */
 const patienceMs = { GET: 5_000, POST: 30_000 } as const;
 
@@ -228,7 +221,7 @@ type Manner = { readonly token: string; readonly waitMs?: number };
 export async function askOne<Input extends z.ZodType, Answered extends z.ZodType>(
   { url, pid }: Pick<ProcessAddress, 'url' | 'pid'>,
   { token, waitMs = 0 }: Manner,
-  { name, method, answer: schema }: Operation<never, Input, Answered>,
+  { name, method, answer: schema, refusals = [] }: Operation<never, Input, Answered>,
   input: z.input<Input>,
 ): Promise<OperationAnswer<z.output<Answered>>> {
   const isChange = method === 'POST';
@@ -251,7 +244,9 @@ export async function askOne<Input extends z.ZodType, Answered extends z.ZodType
     return parsed.success ? { kind: 'answer', answer: parsed.data } : silent;
   }
   const { code, text } = refused;
-  const known = refusalCodes.find((one) => one === code);
+  // A limit on codes is the operation's own; one on tokens comes without a text.
+  const isOwn = text !== undefined && refusals.some((one) => one === code);
+  const known = isOwn ? undefined : refusalCodes.find((one) => one === code);
   const { retryAfterS } = answer;
   if (known !== undefined)
     return {

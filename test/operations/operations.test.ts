@@ -248,6 +248,14 @@ it('changes nothing beside a running gateway, but reads what a stuck one doesnâ€
   expect(await list()).toContain(`${part.key}  unknown`);
 });
 
+it('tells a limit on codes apart from one on wrong tokens', async () => {
+  const { dataDir } = await aStore();
+  const limited = { error: { code: 'too_many_tries', text: 'Too many codes.' } };
+  await aGateway(dataDir, 429, JSON.stringify(limited));
+  const words = commands['pair/approve'] ?? [];
+  expect(await parley(dataDir, words)).toEqual({ code: 1, out: '', err: 'Too many codes.\n' });
+});
+
 it('works on the store beside a gateway that canâ€™t use it, or is of an earlier version', async () => {
   const { dataDir, part } = await seed();
   const away = { error: { code: 'store_unavailable', text: 'Later.' } };
