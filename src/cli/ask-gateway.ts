@@ -108,7 +108,7 @@ export function requireRunning(answer: GatewayAnswer, config: Config): RunningGa
 }
 
 /** Throws ParleyError for what a gateway hasn't done, with the cause and one next step. */
-export function fail(answer: Unanswered, config: Config): never {
+export function fail(answer: NoAnswer, config: Config): never {
   const isWrong =
     answer.kind === 'refusal' ||
     answer.kind === 'refused' ||
@@ -116,12 +116,13 @@ export function fail(answer: Unanswered, config: Config): never {
   throw new ParleyError(isWrong ? 'invalid_input' : 'store_unavailable', wordsWithoutGateway(answer, config));
 }
 
-type Unanswered =
+/** Any outcome that isn't an answer. */
+export type NoAnswer =
   | Exclude<GatewayAnswer, { kind: 'running' }>
   | Exclude<OperationAnswer<unknown>, { kind: 'answer' }>;
 
 /** Describes the actual cause and one next step. */
-export function wordsWithoutGateway(answer: Unanswered, config: Pick<Config, 'dataDir' | 'token'>): string {
+export function wordsWithoutGateway(answer: NoAnswer, config: Pick<Config, 'dataDir' | 'token'>): string {
   const { dataDir } = config;
   switch (answer.kind) {
     case 'away':

@@ -21,7 +21,7 @@ import { readableStore } from '../store/readable-store.ts';
 import { endSignIns, readSignIns } from '../store/sign-ins/sign-ins.ts';
 import { textsFor } from '../texts/chat-texts.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
-import { askOperation, fail, type OperationAnswer, tokenOf } from './ask-gateway.ts';
+import { askOperation, fail, type NoAnswer, tokenOf } from './ask-gateway.ts';
 import { assertReadable } from './file-fault.ts';
 import { configForReading } from './readable-config.ts';
 import { renderRecord } from './render-record.ts';
@@ -57,7 +57,7 @@ export async function withOperations<T>(config: Config, use: (call: Call) => Pro
       if (parsed?.success === false) throw new ParleyError('invalid_input', wordsFor(parsed.error));
       const asked = await askOperation(config, operation, input);
       if (asked.kind === 'answer') return asked.answer;
-      if (asked.kind !== 'away' && !mayRunHere(operation, asked)) return fail(asked, config);
+      if (!mayRunHere(operation.method, asked)) return fail(asked, config);
       store ??= await openStore(config);
       // Without a schema it takes no input.
       const answer = await operation.run(await depsFor(config, store), parsed?.data as never, atThisConsole);
@@ -73,22 +73,10 @@ export async function withOperations<T>(config: Config, use: (call: Call) => Pro
  * Whether the command may work on the database itself although the folder has a gateway. A change never runs beside a
  * gateway that could make it; reading is harmless, and needed most when the gateway is stuck.
  */
-function mayRunHere(
-  { method }: Pick<Operation<never, z.ZodType, z.ZodType>, 'method'>,
-  asked: Exclude<OperationAnswer<unknown>, { kind: 'answer' }>,
-): boolean {
-  switch (asked.kind) {
-    case 'refusal':
-      return false;
-    case 'unserved':
-      return true;
-    case 'refused':
-      return method === 'GET' || asked.code === 'store_unavailable';
-    case 'silent':
-      return method === 'GET';
-    default:
-      return asked satisfies never;
-  }
+function mayRunHere(method: 'GET' | 'POST', asked: NoAnswer): boolean {
+  if (asked.kind === 'refusal') return false;
+  const isUnable = asked.kind === 'refused' && asked.code === 'store_unavailable';
+  return method === 'GET' || asked.kind === 'away' || asked.kind === 'unserved' || isUnable;
 }
 
 function wordsFor({ issues }: z.ZodError): string {

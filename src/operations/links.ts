@@ -5,16 +5,11 @@ import { isRef } from '../commands/pair.ts';
 import { stripText } from '../logging/redaction.ts';
 import type { IdentityLinks } from '../sessions/identities.ts';
 import { joinIdentities } from '../sessions/identities.ts';
-import type { Effects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/keys.ts';
 import { readChatLinks, removeLink } from '../store/links/change-links.ts';
-import { operation, Refusal, type StoreDeps } from './operation.ts';
+import { type ChangeDeps, operation, Refusal } from './operation.ts';
 
-export type LinksDeps = StoreDeps & {
-  readonly policy: { readonly identityLinks: IdentityLinks };
-  /** Dispatches the effects of a commit. Without a running gateway the next one finds them in the store. */
-  start(effects: Effects): void;
-};
+export type LinksDeps = ChangeDeps & { readonly policy: { readonly identityLinks: IdentityLinks } };
 
 /** How many accounts are read from the store. */
 const listed = 10_000;

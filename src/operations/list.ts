@@ -3,7 +3,7 @@ import { type AgentDeps, cancelRun, sendMessage, waitForRun } from './agents.ts'
 import { type LanesDeps, listLanes, setMode } from './lanes.ts';
 import { type LinksDeps, listLinks, removeAccount } from './links.ts';
 import { answerQuestion, dismissNotice, listNotices, type NoticesDeps } from './notices.ts';
-import type { Caller, Operation, StoreDeps } from './operation.ts';
+import type { Caller, Operation } from './operation.ts';
 import { giveUpPart, listOutbox, resendPart } from './outbox.ts';
 import { approvePerson, listAccess, type PairDeps, revokePerson } from './pair.ts';
 import { cancelQueued, editQueued, listQueue, promoteQueued, type QueueDeps, showQueued } from './queue.ts';
@@ -16,18 +16,11 @@ import {
   type SignInsDeps,
 } from './sign-ins.ts';
 import { listCommands, reload, type StatusDeps, showStatus } from './status.ts';
-import {
-  listSubagents,
-  type SubagentsDeps,
-  showSubagent,
-  showSubagentLog,
-  steerSubagent,
-  stopSubagent,
-} from './subagents.ts';
+import { listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubagent } from './subagents.ts';
 import { type WhyDeps, why } from './why.ts';
 
 /** Dependencies of the operations that also run without a gateway, on a store that the command line has opened. */
-export type LocalDeps = StoreDeps & QueueDeps & WhyDeps & PairDeps & LinksDeps & SubagentsDeps & SignInsDeps;
+export type LocalDeps = QueueDeps & WhyDeps & PairDeps & LinksDeps & SignInsDeps;
 
 /** Dependencies of all operations, which only a gateway has. */
 export type GatewayDeps = LocalDeps & StatusDeps & AgentDeps & LanesDeps & NoticesDeps & SignInLinksDeps;

@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { stripText } from '../logging/redaction.ts';
 import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
 
 /**
  * Who may call an operation. `owner`: a signed-in browser, or the holder of the access token. `operator`: only the holder
@@ -74,3 +75,8 @@ export function operation<Deps, Input extends z.ZodType, Answer extends z.ZodTyp
 }
 
 export type StoreDeps = { readonly store: Pick<Store, 'read' | 'write'> };
+
+export type ChangeDeps = StoreDeps & {
+  /** Dispatches the effects of a commit. Without a running gateway the next one finds them in the store. */
+  start(effects: Effects): void;
+};

@@ -5,19 +5,16 @@ import { isRef, readRequestName } from '../commands/pair.ts';
 import { stripText } from '../logging/redaction.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
 import type { Decider } from '../store/access/sender-roles.ts';
-import type { Effects } from '../store/base/effects.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
-import { type Caller, operation, Refusal, type StoreDeps } from './operation.ts';
+import { type Caller, type ChangeDeps, operation, Refusal, type StoreDeps } from './operation.ts';
 
-export type PairDeps = StoreDeps & {
+export type PairDeps = ChangeDeps & {
   readonly texts: ChatTexts;
   readonly policy: {
     /** Owners named in the configuration, except this machine's user: `channel:peer`. */
     readonly namedOwners: readonly string[];
     readonly access: { readonly owners: ReadonlySet<string>; readonly allowFrom: ReadonlySet<string> };
   };
-  /** Dispatches the effects of a commit. Without a running gateway the next one finds them in the store. */
-  start(effects: Effects): void;
 };
 
 const role = z.enum(['owner', 'user']);

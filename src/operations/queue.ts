@@ -3,20 +3,17 @@ import { z } from 'zod';
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { maxTextLength, tooLongText } from '#channel-kit/client-frames.ts';
 import { describeItemChange, wordsFor } from '../commands/queue.ts';
-import type { Effects } from '../store/base/effects.ts';
 import { cancelItem, editItem, promoteItem } from '../store/items/change-item.ts';
 import { findQueuedItem, readItemText, readQueuedItems } from '../store/reads/read-waiting-items.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
-import { type Caller, operation, Refusal, refuseId, type StoreDeps } from './operation.ts';
+import { type Caller, type ChangeDeps, operation, Refusal, refuseId, type StoreDeps } from './operation.ts';
 
-export type QueueDeps = StoreDeps & {
+export type QueueDeps = ChangeDeps & {
   readonly texts: ChatTexts;
   /** The IANA name of the time zone, which a reload may change. */
   readonly policy: { readonly timeZone: string };
   /** The accounts of the machine's user, `<channel>:<peer>`, who isn't notified of their own changes. */
   readonly people: readonly string[];
-  /** Dispatches the effects of a commit. Without a running gateway the next one finds them in the store. */
-  start(effects: Effects): void;
   /** Called when a lane has changed, since no effect notifies its clients. */
   changed(laneKey: string): void;
 };

@@ -3,18 +3,12 @@ import { maxTextLength, tooLongText } from '#channel-kit/client-frames.ts';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { ChildRecord } from '#contracts/child.ts';
 import { stripText } from '../logging/redaction.ts';
-import type { Effects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/keys.ts';
 import { findChild, readChildren } from '../store/children/child.ts';
 import { steerChild, stopChild } from '../store/children/operate-child.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
-import { operation, Refusal, refuseId, type StoreDeps } from './operation.ts';
+import { type ChangeDeps, operation, Refusal, refuseId, type StoreDeps } from './operation.ts';
 import { transcriptMessage } from './sessions.ts';
-
-export type SubagentsDeps = StoreDeps & {
-  /** Dispatches the effects of a commit. Without a running gateway the next one finds them in the store. */
-  start(effects: Effects): void;
-};
 
 /** How many of the newest sub-agents these operations know. */
 const known = 500;
@@ -104,7 +98,7 @@ export const steerSubagent = operation({
       .refine((text) => text.trim() !== '', 'The message is empty.'),
   }),
   answer: z.object({ id: z.string() }),
-  run: async ({ store, start }: SubagentsDeps, { id: asked, text }, { by }) => {
+  run: async ({ store, start }: ChangeDeps, { id: asked, text }, { by }) => {
     const found = await findOne({ store }, asked);
     if (found instanceof Refusal) return found;
     const steer = { childId: found.id, id: newRowId(), text, authority: 'owner', by } as const;
@@ -120,7 +114,7 @@ export const stopSubagent = operation({
   summary: 'Stops a sub-agent and everything below it',
   input: z.strictObject({ id }),
   answer: z.object({ id: z.string(), stopped: z.int() }),
-  run: async ({ store, start }: SubagentsDeps, { id: asked }) => {
+  run: async ({ store, start }: ChangeDeps, { id: asked }) => {
     const found = await findOne({ store }, asked);
     if (found instanceof Refusal) return found;
     const { kind, effects, stopped } = await store.write(stopChild, { childId: found.id });
