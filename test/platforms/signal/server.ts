@@ -219,11 +219,6 @@ export class SignalServer {
     this.#sockets.freeze();
   }
 
-  /** Breaks the connections; clients may reconnect immediately. */
-  cutSockets(): void {
-    this.#sockets.cut();
-  }
-
   sendErrorFrame(error: string): void {
     this.#sockets.sendError(error);
   }

@@ -39,11 +39,6 @@ export class Sockets {
     for (const socket of this.#open) socket.freeze();
   }
 
-  /** Cuts the connections without a close frame (1006). */
-  cut(): void {
-    for (const socket of this.#open) socket.cut();
-  }
-
   /** Sends an error instead of a message. */
   sendError(error: string): void {
     for (const socket of this.#open) socket.send(JSON.stringify({ error }));
@@ -98,10 +93,6 @@ class ReceiveSocket implements Listener {
 
   ping(): void {
     if (!this.#isFrozen) this.#ws.ping();
-  }
-
-  cut(): void {
-    this.#tcp.destroy();
   }
 
   freeze(): void {
