@@ -133,10 +133,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
 /** Opens the stages from the inside out, so that closing begins with intake. */
 async function wireStages(stage: StageDeps): Promise<Gateway> {
-  const { config, log, closers, redis, store, dispatcher, model } = stage;
+  const { config, clock, log, closers, redis, store, holder, failures, dispatcher, model } = stage;
   const wakes = createWakes({ redis: redis.connections, keys: redis.keys, log });
   closers.add('wakes', wakes.close);
-  const active = createActiveRuns({ ...stage, ...config.lanes });
+  const active = createActiveRuns({ store, holder, clock, log, ...config.lanes });
   closers.add('leases', active.close);
 
   const policy = createInboundPolicy(config, stage.texts);
@@ -151,7 +151,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     : undefined;
   const workers = runs?.workers;
   const sweeper = startSweeper({
-    ...stage,
+    ...{ store, clock, log, failures },
     onAlarm: (laneKey, waitedMs) => gatewayRole?.owner.onAlarm(laneKey, waitedMs),
     onAlarmOver: (laneKey) => gatewayRole?.owner.onAlarmOver(laneKey),
     ...(gatewayRole && { openAlarms: gatewayRole.owner.openAlarms }),
@@ -257,7 +257,7 @@ type IntakeParts = {
 
 /** Wires steps 1 to 4: intake stores what the channels receive. */
 function wireIntake(stage: StageDeps, { policy, space, owner }: IntakeParts): ChannelHost {
-  const { closers, dispatcher, holder, model } = stage;
+  const { closers, clock, log, store, dispatcher, holder, meters, model, texts } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
   const contextWindow = (name: string) => model.models.stackFor(name).model().contextWindow;
   const agentReasoning = (id: string) =>
@@ -266,23 +266,22 @@ function wireIntake(stage: StageDeps, { policy, space, owner }: IntakeParts): Ch
   const budgets = createBudgetRules(stage.config);
   const commands = { models, budgets, agentReasoning, agentName, contextWindow };
   const deps = {
-    ...stage,
-    policy,
-    commands,
+    ...{ store, clock, log, probe: stage.probe, meters, policy, commands },
     start: dispatcher.dispatch,
     reserve: dispatcher.reserve,
     hasSpace: () => space?.isEnough() ?? true,
   };
-  const registrar = createCommandRegistrar({ ...stage, commands: nativeCommands(stage.texts) });
+  const registrar = createCommandRegistrar({ store, clock, log, commands: nativeCommands(texts) });
   closers.add('command menus', registrar.stop);
+  const { receives, isAlone, live } = stage;
   return createChannelHost({
-    ...stage,
+    ...{ store, holder, clock, log, receives, isAlone, live },
     intakeFor: ({ account, accountName }, { account: key, epoch }) =>
       createIntake(deps, { account: key, epoch, holder, botName: () => account.name, accountName }),
     onReceiving: registrar.register,
     onState: (line, state, account) => owner?.onState(line, state, account),
     onGap: (channel, gap) => {
-      stage.meters.missed(channel.definition.id);
+      meters.missed(channel.definition.id);
       owner?.onGap(channel, gap);
     },
   });
@@ -293,12 +292,12 @@ function wireOutbox(
   stage: StageDeps,
   host: ChannelHost,
 ): { readonly deliverer: Deliverer; readonly toolSender: ToolSender } {
-  const { config, closers, meters, feed } = stage;
+  const { config, clock, log, closers, store, holder, probe, journal, failures, meters, feed } = stage;
   const deliver = (conversationKey: string) =>
     stage.dispatcher.dispatch({ ...noEffects(), deliveries: [conversationKey] });
-  const toolSender = createToolSender({ ...stage, deliver });
+  const toolSender = createToolSender({ store, clock, deliver });
   const deliverer = createDeliverer({
-    ...stage,
+    ...{ store, holder, clock, log, probe, journal, failures },
     mediaDir: mediaFolder(config.dataDir),
     settings: config.outbox,
     adapterFor: host.serving,
@@ -331,18 +330,19 @@ async function wireRuns(
   stage: StageDeps,
   { policy, host, toolSender, active, wakes, rooms, outbox }: RunParts,
 ): Promise<Runs> {
-  const { config, log, closers, redis, dispatcher, clock } = stage;
+  const { config, clock, log, closers, redis, store, holder, probe, texts, redact, dispatcher } = stage;
   const agents = createAgents(config);
   const { plugins, reports } = await loadPlugins(stage, { host, toolSender, agents });
   const { models, tracer } = stage.model;
 
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
-  const budgets = createRunBudgets({ ...stage, rules: createBudgetRules(config), policy });
+  const budgets = createRunBudgets({ store, clock, rules: createBudgetRules(config), policy });
   const rates = ratesOf(models);
   const runDeps: RunDeps = {
-    ...stage,
+    ...{ store, clock, log, probe, texts, redact },
     ...{ models, tracer, budgets, rates, active, outbox },
+    ...{ feed: stage.feed, journal: stage.journal, shaper: stage.shaper },
     settings: runSettingsFrom(config),
     loadImage: imagesIn(mediaFolder(config.dataDir)),
     agent: agents.settingsOf,
@@ -354,9 +354,8 @@ async function wireRuns(
     freedRoom: rooms.look,
   };
   const driver = createLaneDriver({
-    ...stage,
-    framing,
-    wakes,
+    ...{ store, holder, clock, log, probe, texts, redact, framing, wakes },
+    failures: stage.failures,
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,
     rates,
@@ -385,20 +384,16 @@ async function loadPlugins(
   stage: StageDeps,
   { host, toolSender, agents }: Pick<RunParts, 'host' | 'toolSender'> & { readonly agents: Agents },
 ): Promise<{ readonly plugins: PluginHost; readonly reports: Gateway['plugins'] }> {
-  const { log, closers, dispatcher } = stage;
-  const plugins = createPluginHost({
-    log,
-    settle: createSettleCall({ ...stage, start: dispatcher.dispatch }),
-  });
+  const { config, store, clock, log, probe, closers, dispatcher, shaper } = stage;
+  const start = dispatcher.dispatch;
+  const plugins = createPluginHost({ log, settle: createSettleCall({ store, clock, log, probe, start }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
-  const coreDeps = { ...stage, ...plugins, toolSender, capabilitiesFor, agents };
-  const core = { definition: corePlugin(coreDeps), config: {} };
+  const { workspaceReader } = plugins;
+  const core = corePlugin({ store, config, shaper, workspaceReader, toolSender, capabilitiesFor, agents });
   const { models } = stage.model;
-  const subagents = {
-    definition: subagentsPlugin({ ...stage, models, start: dispatcher.dispatch }),
-    config: {},
-  };
-  const reports = logUnknownTools(stage, await plugins.load([core, subagents, ...stage.plugins]));
+  const subagents = subagentsPlugin({ config, store, probe, models, start });
+  const own = [core, subagents].map((definition) => ({ definition, config: {} }));
+  const reports = logUnknownTools(stage, await plugins.load([...own, ...stage.plugins]));
   return { plugins, reports };
 }

@@ -43,11 +43,11 @@ export type GatewayRoleParts = {
 
 /** Starts the parts that only a receiving process has. */
 export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
-  const { config, clock, log, closers } = stage;
+  const { config, clock, log, closers, store, texts, dispatcher } = stage;
   const space = watchFreeSpace({ folder: config.dataDir, clock, log });
   closers.add('disk watch', space.stop);
   const owners = [...config.owners];
-  const questions = createOwnerQuestions({ ...stage, owners, start: stage.dispatcher.dispatch });
+  const questions = createOwnerQuestions({ store, clock, log, texts, owners, start: dispatcher.dispatch });
   closers.add('owner questions', questions.stop);
   const owner = wireOwner(stage, owners);
   return { space, owner, questions, owners, allowedHosts: [...config.allowedHosts] };
@@ -55,10 +55,9 @@ export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
 
 /** Sends alerts to the owner as an ordinary message, and shows them on the page. */
 function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
-  const { channels, closers, dispatcher } = stage;
+  const { channels, clock, log, closers, store, texts, dispatcher } = stage;
   const owner = createAlertReporter({
-    ...stage,
-    owners,
+    ...{ store, clock, log, texts, owners },
     timeZone: stage.config.timeZone,
     localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
     deliver: (conversationKey) => dispatcher.dispatch({ ...noEffects(), deliveries: [conversationKey] }),
@@ -97,16 +96,11 @@ export async function openServer(
     allowedHosts,
   }: GatewayRoleParts & { readonly host: ChannelHost; readonly policy: InboundPolicy },
 ): Promise<HttpServer> {
-  const { config, redis, closers } = stage;
+  const { config, closers } = stage;
   const token = await tokenOf(stage);
   const server = createHttpServer({
-    ...stage,
-    ...gatewayHealth({
-      ...stage,
-      channels: host.states,
-      isRedisReady: redis.connections.isReady,
-      hasSpace: space.isEnough,
-    }),
+    ...healthOf(stage, host, space.isEnough),
+    ...{ store: stage.store, log: stage.log, clock: stage.clock, version: stage.version },
     host: config.host,
     port: config.port,
     token,
@@ -140,14 +134,10 @@ export async function openServer(
 
 /** Serves a worker's health and metrics on its own loopback port. Rejects if the port is taken. */
 export async function openHealth(stage: StageDeps, host: ChannelHost): Promise<{ readonly url: string }> {
-  const { config, redis, closers } = stage;
+  const { config, closers } = stage;
   const server = createHealthServer({
-    ...stage,
-    ...gatewayHealth({
-      ...stage,
-      channels: host.states,
-      isRedisReady: redis.connections.isReady,
-    }),
+    ...healthOf(stage, host),
+    ...{ log: stage.log, clock: stage.clock },
     port: config.health.port,
     token: () => tokenOf(stage),
   });
@@ -156,6 +146,16 @@ export async function openHealth(stage: StageDeps, host: ChannelHost): Promise<{
   const { url } = await server.listen();
   await stage.publishAddress(url);
   return { url };
+}
+
+function healthOf(stage: StageDeps, host: ChannelHost, hasSpace?: () => boolean) {
+  const { store, clock, version, model, meters, failures, redact, redis } = stage;
+  return gatewayHealth({
+    ...{ store, clock, version, model, meters, failures, redact },
+    channels: host.states,
+    isRedisReady: redis.connections.isReady,
+    ...(hasSpace && { hasSpace }),
+  });
 }
 
 async function tokenOf({ config, onSecret }: StageDeps): Promise<string> {
@@ -215,7 +215,7 @@ async function makeFolder(path: string): Promise<void> {
 
 /** Lets programs reach agents like the page does, with the authority of the access token's holder, the owner. */
 function openAgentService(stage: StageDeps, policy: InboundPolicy): AgentService {
-  const { config, channels, dispatcher } = stage;
+  const { config, channels, store, clock, probe, feed, dispatcher } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {
     const agent = findAgent(config.agents, asked, policy.defaultAgent);
     const local = channels.find(({ localPeer }) => localPeer !== undefined);
@@ -235,5 +235,5 @@ function openAgentService(stage: StageDeps, policy: InboundPolicy): AgentService
     };
   };
   const { dispatch: start, reserve } = dispatcher;
-  return createAgentService({ ...stage, ownerLane, start, reserve });
+  return createAgentService({ store, clock, probe, feed, ownerLane, start, reserve });
 }

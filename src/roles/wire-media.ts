@@ -16,19 +16,16 @@ const dayMs = 86_400_000;
 
 /** Wires step 2: downloads the attachments of accepted messages, and removes them when they are old. */
 export function wireMedia(stage: StageDeps, { policy, host, space }: MediaParts): Fetcher {
-  const { config, closers, dispatcher, texts } = stage;
+  const { config, closers, store, clock, log, probe, dispatcher, texts } = stage;
   const mediaDir = mediaFolder(config.dataDir);
   const retention = startMediaRetention({
-    ...stage,
-    mediaDir,
+    ...{ store, clock, log, mediaDir },
     keepMs: config.media.keepDays * dayMs,
     channelFor: host.holding,
   });
   closers.add('media retention', retention.stop);
   const fetcher = createFetcher({
-    ...stage,
-    texts,
-    mediaDir,
+    ...{ store, clock, log, probe, texts, mediaDir },
     maxBytes: bytesOf(config.media.maxMb),
     maxBytesPerHour: bytesOf(config.media.maxMbPerHour),
     // A reload may change it.
