@@ -339,7 +339,8 @@ async function runTool(ready: ReadyCall, execution: Execution): Promise<CallEnd>
     isRepeat: ready.hasBegun,
     signal: scope.signal,
     update: (text: string) => {
-      if (isRunning) onUpdate(call.id, cleanText(text));
+      // A hook may remove a secret from the result, and doesn't see this.
+      if (isRunning && !config.afterToolCall) onUpdate(call.id, cleanText(text));
     },
   };
   const grace = { clock: config.clock, graceMs: stopGraceMs };

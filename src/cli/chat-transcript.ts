@@ -148,15 +148,9 @@ function activityOf({
   ...rest
 }: Conversation): readonly { readonly key: string; readonly text: string }[] {
   if (run === undefined) return [];
-  const calls = run.tools.map(({ callId, name, state }, index) => ({
-    name,
-    state,
-    key: callId ?? `${index}`,
-  }));
+  const calls = run.tools.filter(({ state }) => state === 'started');
   return [
-    ...calls
-      .filter(({ state }) => state === 'started')
-      .map(({ key, name }) => ({ key: `${run.id} ${key}`, text: name })),
+    ...calls.map(({ callId, name }) => ({ key: `${run.id} ${callId}`, text: name })),
     ...notesOf({ run, ...rest }).map(({ text }) => ({ key: `${run.id} ${text}`, text })),
   ];
 }

@@ -15,7 +15,7 @@ export type ClientMessage = Partial<Omit<TimelineItem, 'messageId'>> &
 export type ClientRun = {
   readonly id: string;
   readonly tools: readonly {
-    readonly callId?: string;
+    readonly callId: string;
     readonly name: string;
     readonly state: ToolState;
     /** So far. */

@@ -300,34 +300,20 @@ function withEvent(run, event) {
   }
 }
 
-/**
- * A call's end replaces its start, and a start that comes after it says nothing. Version 0.2.0 doesn't name the call:
- * the end is that of the oldest start of the tool.
- */
-function withTool(run, { callId, name, state }) {
-  const known = run.tools.findIndex((tool) =>
-    callId === undefined
-      ? state !== 'started' && tool.name === name && tool.state === 'started'
-      : tool.callId === callId,
-  );
+/** A call's end replaces its start, and a start that comes after it says nothing. 0.2.0 doesn't name the call. */
+function withTool(run, { name, callId = name, state }) {
+  const known = run.tools.findIndex((tool) => tool.callId === callId);
   if (known === -1) return { ...run, tools: [...run.tools, { callId, name, state }] };
   return state === 'started' ? run : { ...run, tools: run.tools.with(known, { callId, name, state }) };
 }
 
-/**
- * The stored run replaces what events reported of calls that haven't ended; facts that aren't stored are kept.
- */
-function storedRun(state, { runId, tools, callIds, waitsFor }) {
+/** The stored run replaces what events reported of calls that haven't ended; facts that aren't stored are kept. */
+function storedRun(state, { runId, tools, callIds = tools, waitsFor }) {
   const run = runOf(state, runId);
-  const open = tools.map((name, index) => ({ callId: callIds?.[index], name }));
-  const isOpen = (tool) =>
-    open.some(({ callId, name }) => (callId === undefined ? name === tool.name : callId === tool.callId));
-  const kept = run.tools.filter((tool) => tool.state !== 'started' || isOpen(tool));
-  const isKept = ({ callId, name }) =>
-    kept.some((tool) =>
-      callId === undefined ? tool.state === 'started' && tool.name === name : tool.callId === callId,
-    );
-  const missing = open.filter((call) => !isKept(call)).map((call) => ({ ...call, state: 'started' }));
+  const kept = run.tools.filter((tool) => tool.state !== 'started' || callIds.includes(tool.callId));
+  const missing = callIds
+    .map((callId, index) => ({ callId, name: tools[index], state: 'started' }))
+    .filter(({ callId }) => !kept.some((tool) => tool.callId === callId));
   return { ...run, tools: [...kept, ...missing], waitsFor };
 }
 

@@ -37,7 +37,7 @@ export type ToolContext = {
   readonly isRepeat?: boolean;
   /** Aborts when the run is cancelled or ends. */
   readonly signal: AbortSignal;
-  /** Reports partial output while the tool is running. */
+  /** Reports the output so far while the tool is running, for clients; it replaces what was reported before. */
   update(text: string): void;
 };
 

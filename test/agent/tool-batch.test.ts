@@ -145,6 +145,18 @@ describe('the order of a batch', () => {
       { type: 'tool_execution_update', callId: '1', text: 'half' },
     ]);
   });
+
+  it('reports no partial output if a hook has to see the result first', async () => {
+    const tool = aTool('a', {
+      execute: async (_input, ctx) => {
+        ctx.update('key=123');
+        return { text: 'key=123' };
+      },
+    });
+    const afterToolCall = async () => ({ output: { text: 'key=***' }, isError: false });
+    const { events } = await playBatch([tool], threeCalls.slice(0, 1), { afterToolCall });
+    expect(JSON.stringify(events)).not.toContain('key=123');
+  });
 });
 
 describe('steering between the tools of a batch', () => {
