@@ -106,6 +106,17 @@ describe('a client conversation', () => {
     expect(stepConversation(back.state, read('t')).actions).toEqual(anew);
   });
 
+  it('reads the activity once more if a tool starts or ends during a read', () => {
+    const tool = { kind: 'tool', runId: 'r', callId: 'c', name: 'glob', state: 'started' } as const;
+    const told = stepConversation(opened(), { kind: 'event', event: tool });
+    expect(told.actions).toEqual([{ kind: 'reply', frame: { type: 'event', event: tool } }]);
+    const items = { kind: 'items', of: 's', items: [], standing: {} } as const;
+    const late = stepConversation(told.state, items);
+    expect(late.actions.map(({ kind }) => kind)).toEqual(['reply', 'read']);
+    const idle = stepConversation(late.state, items).state;
+    expect(stepConversation(idle, { kind: 'event', event: tool }).actions).toEqual(told.actions);
+  });
+
   it('forwards kinds of events that 0.2.0 lacks only to a client that asked for them', () => {
     const output = { kind: 'output', runId: 'r', callId: 'c', text: 'so far' } as const;
     const started = { kind: 'run', runId: 'r', state: 'started' } as const;

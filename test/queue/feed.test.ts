@@ -113,8 +113,9 @@ describe('the feed between processes', () => {
     const shown: FeedEvent[] = [];
     here.watch('a', (event) => shown.push(event), new AbortController().signal);
     const output: FeedEvent = { kind: 'output', runId: 'r', callId: 'c', text: 'so far' };
-    for (const event of [piece(0), output, { kind: 'answer', runId: 'r', text: 'done' } as const])
-      there.publish('a', event);
+    const forPrograms: readonly FeedEvent[] = [piece(0), { kind: 'answer', runId: 'r', text: 'done' }];
+    there.publish('a', output);
+    for (const event of forPrograms) here.publish('a', event);
     here.publish('b', output);
     expect(shown).toEqual([output]);
   });
