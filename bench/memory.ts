@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Figure } from './figure.ts';
 import { botSays, type Network } from './network.ts';
 import type { Bench } from './pair.ts';
-import { residentMb } from './process-figures.ts';
+import { cpuMs, residentMb } from './process-figures.ts';
 
 const atOnce = 50;
 const passes = 3;
@@ -27,8 +27,10 @@ export async function measureMemory(
   const steps = [both.map(({ subject }) => residentMb(subject.pid))];
   const { redisPid } = parley.subject;
   const redis = redisPid === undefined ? 0 : residentMb(redisPid);
+  const usedMs = [both.map(({ subject }) => cpuMs(subject.pid))];
   for (let pass = 1; pass <= passes; pass++) {
     await Promise.all(both.map((bench) => talk(bench, { chats, pass })));
+    usedMs.push(both.map(({ subject }) => cpuMs(subject.pid)));
     await sleep(restMs);
     steps.push(both.map(({ subject }) => residentMb(subject.pid)));
   }
@@ -40,10 +42,13 @@ export async function measureMemory(
     parley: read(0),
     target: wanted,
   });
+  const perChat = (side: number) => ((usedMs[1]?.[side] ?? Number.NaN) - (usedMs[0]?.[side] ?? 0)) / chats;
   const count = chats.toLocaleString('en');
   return [
     row('memory at rest', target.atRest, (side) => at(0, side)),
     { name: 'the private Redis at rest', unit: 'MB', parley: redis, target: '' },
+    row(`memory after ${count} new chats`, '', (side) => at(1, side)),
+    { ...row('processor time per new chat', '', perChat), unit: 'ms' },
     row(`growth over ${count} chats`, target.grown, (side) => at(1, side) - at(0, side)),
     row(`growth over ${count} more messages`, 'flat', (side) => at(2, side) - at(1, side)),
     row(`growth over the next ${count}`, 'flat', (side) => at(3, side) - at(2, side)),

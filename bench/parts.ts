@@ -12,6 +12,7 @@ import { type MemoryOptions, measureMemory } from './memory.ts';
 import { type NetworkName, networkNames, titleOf } from './network.ts';
 import { withBoth, withParley } from './pair.ts';
 import { measureRecovery } from './recovery.ts';
+import { measureRest } from './rest.ts';
 import type { Report, Sheet } from './sheet.ts';
 import { measureStart, measureStartOfAll, measureUnusedOpenAi } from './start.ts';
 import { measureSteer } from './steer.ts';
@@ -65,6 +66,13 @@ const parts: Readonly<Record<string, Part>> = {
         { settings: { queue: { dm: { mode: 'followup' } } } },
       ),
   },
+  titles: {
+    title: 'The same, in new chats that get titles',
+    measure: ({ repeats }) =>
+      withBoth('telegram', (both) => measureBurst(both, { repeats, name: 'burst with titles' }), {
+        settings: { titles: true },
+      }),
+  },
   start: { title: 'Start', measure: ({ repeats }) => measureStart(repeats) },
   'first-hour': { title: 'The first hour', measure: () => measureFirstHour() },
   openai: {
@@ -75,6 +83,11 @@ const parts: Readonly<Record<string, Part>> = {
     title: 'Memory',
     measure: ({ memory }) =>
       memoryOn('telegram', { ...memory, target: { atRest: '≤ 145 MB', grown: '≤ 120 MB' } }),
+  },
+  rest: {
+    title: 'At rest',
+    measure: ({ isQuick }) =>
+      withParley(['telegram'], (parley) => measureRest(parley, isQuick ? 20_000 : 60_000)),
   },
   steer: {
     title: 'A steer between two tools',

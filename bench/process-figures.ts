@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts processor time in ticks of 1/100 s (`getconf CLK_TCK`). */
 const msPerTick = 10;
@@ -9,6 +9,15 @@ export function cpuMs(pid: number): number {
   // The second field is the program's name in parentheses and may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * msPerTick;
+}
+
+/** Returns the same to the nanosecond, but without threads that have ended: for an idle process, whose ticks are few. */
+export function exactCpuMs(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  const times = readdirSync(tasks).map(
+    (id) => readFileSync(`${tasks}/${id}/schedstat`, 'utf8').split(' ')[0],
+  );
+  return times.reduce((sum, nanoseconds) => sum + Number(nanoseconds) / 1e6, 0);
 }
 
 /** Returns the process's current resident memory, MB. */
