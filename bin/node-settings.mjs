@@ -6,7 +6,7 @@ import { join } from 'node:path';
 // room for young objects, the working data of 200 conversations is promoted in between: with 2 MB a message in a
 // burst takes a fifth more; 32 MB halve these collections, but cost 30 MB more under load to gain at most 5 percent.
 // Collecting them on one thread (`--no-parallel-scavenge`) takes 0.97 of the total time, but 1.12 of the main thread's.
-// `--expose-gc` is for src/cli/gc-when-idle.ts.
+// `--expose-gc` is for src/cli/start.ts.
 // Node.js gives up on a host's address that doesn't connect within 250 ms and tries the next one. Telegram has one
 // address of each family, so without IPv6 it couldn't be reached over a link slower than 250 ms. Two seconds is the
 // maximum in RFC 8305.

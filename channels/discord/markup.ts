@@ -4,8 +4,7 @@
  * style where possible.
  */
 import { isCode, nestedSpans } from '#channel-kit/nested-spans.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { PlainSpanKind, Span } from '#contracts/span.ts';
+import type { FormattedText, PlainSpanKind, Span } from '#contracts/formatted-text.ts';
 
 const markers: Readonly<Record<Style, string>> = {
   bold: '**',

@@ -7,8 +7,7 @@
  */
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { fitSpans } from '#channel-kit/nested-spans.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Span } from '#contracts/span.ts';
+import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
 export type StyledText = { readonly message: string; readonly textMode: 'normal' | 'styled' };
 

@@ -1,8 +1,7 @@
 /** Spans → Telegram entities, by Telegram's rules (Bot API, "Formatting options"). */
 import type { MessageEntity } from 'grammy/types';
 import { fitSpans, nestedSpans } from '#channel-kit/nested-spans.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Span } from '#contracts/span.ts';
+import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
 /** Telegram drops entities over this number. */
 const maxEntities = 100;

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
 import { clientEventSchema } from '#contracts/feed.ts';
-import { spansSchema } from '#contracts/span.ts';
+import { spansSchema } from '#contracts/formatted-text.ts';
 import { timelineActivitySchema, timelineItemSchema } from '#contracts/timeline.ts';
 import { cleanText } from './clean-text.ts';
 import { noId } from './no-id.ts';

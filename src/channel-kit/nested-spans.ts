@@ -2,8 +2,7 @@
  * Repairs spans so that every network can show them: they are within the text, split no character and cover more than
  * white space; any two are disjoint or nested; no kind is nested in itself, and code only in a quote.
  */
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Span } from '#contracts/span.ts';
+import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
 /** Decides which of two clashing spans keeps its range: the one with the lower rank. */
 const rank = { 'code-block': 0, link: 1, code: 2, quote: 3 } as const;

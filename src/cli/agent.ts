@@ -9,7 +9,7 @@ import { maxMessageChars, sendMessage, waitForRun } from '../operations/agents.t
 import type { Operation } from '../operations/operation.ts';
 import { askOne, askRunningGateway, fail, type RunningGateway, tokenOf } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
-import { printLines } from './print.ts';
+import { type CommandOutput, printLines } from './print.ts';
 
 export type AgentCall = {
   readonly message: string;
@@ -91,4 +91,17 @@ function createAsk(
         return fail(asked, config);
     }
   };
+}
+
+/** Lists the agents of the configuration. */
+export async function listAgents(): Promise<CommandOutput> {
+  const config = loadConfig();
+  const agents = config.agents.map(({ id, name, model = config.model, workspace }) => ({
+    ...{ id, name, isDefault: id === config.defaultAgent, model, workspace },
+  }));
+  const lines = agents.map(
+    ({ id, name, isDefault, model, workspace }) =>
+      `${id}  “${name}”  ${isDefault ? 'default, ' : ''}model ${model}  ${workspace}`,
+  );
+  return { result: agents, lines };
 }

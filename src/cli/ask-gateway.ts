@@ -10,7 +10,7 @@ import { listNotices } from '../operations/notices.ts';
 import type { Operation } from '../operations/operation.ts';
 import { showStatus } from '../operations/status.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
-import { pageAddress } from '../server/page-address.ts';
+import { pageAddress } from '../server/allowed-origins.ts';
 import { changeHeader } from '../server/request-guard.ts';
 import { readySchema } from './ask-processes.ts';
 

@@ -141,7 +141,7 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
   );
   const agents = program.command('agents').description('show the agents');
   show(agents.command('list').description('list the agents with their models and workspaces'), async () =>
-    (await import('./agents.ts')).listAgents(),
+    (await import('./agent.ts')).listAgents(),
   );
 }
 

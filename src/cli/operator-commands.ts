@@ -6,7 +6,7 @@ import type { CommandOutput } from './print.ts';
 /** Adds these commands to the program. */
 export function addOperatorCommands(program: Command, { show }: Actions): void {
   const addGroup = createAddGroup(program, show);
-  addGroup('outbox', 'manage undelivered messages', () => import('./outbox.ts'), {
+  addGroup('outbox', 'manage undelivered messages', () => import('./queue.ts'), {
     list: ['list undelivered messages', (run) => run.listUndelivered],
     'retry <part>': ['resend a message (may arrive twice)', (run) => run.resendPart],
     'drop <part>': ['give up on an undelivered message', (run) => run.giveUpPart],
@@ -25,7 +25,7 @@ export function addOperatorCommands(program: Command, { show }: Actions): void {
     ],
     'export <session>': ['print one with every message', (run) => run.exportSession],
   });
-  addGroup('subagents', 'manage sub-agents', () => import('./subagents.ts'), {
+  addGroup('subagents', 'manage sub-agents', () => import('./sessions.ts'), {
     list: ['list sub-agents, newest first', (run) => run.listSubagents],
     'info <id>': ['show one with its task and result', (run) => run.showSubagent],
     'log <id>': ['show what it has read and said', (run) => run.showSubagentLog],
@@ -43,20 +43,20 @@ export function addOperatorCommands(program: Command, { show }: Actions): void {
     ],
     'revoke <person>': ['revoke an approval (channel:id), or decline a request', (run) => run.revokePerson],
   });
-  addGroup('link', 'manage linked accounts', () => import('./link.ts'), {
+  addGroup('link', 'manage linked accounts', () => import('./pair.ts'), {
     list: ['list the accounts that count as one person', (run) => run.listLinks],
     'remove <account>': [
       'unlink an account (channel:id) that was linked in chat, and notify it',
       (run) => run.separateAccount,
     ],
   });
-  const signIns = addGroup('sign-ins', 'manage signed-in browsers', () => import('./sign-ins.ts'), {
+  const signIns = addGroup('sign-ins', 'manage signed-in browsers', () => import('./sign-in.ts'), {
     list: ['list signed-in browsers', (run) => run.listSignIns],
   });
   show(
     signIns.command('end [id]').description('sign a browser out').option('--all', 'every browser'),
     async (id: string | undefined, { all = false }: { all?: boolean }) =>
-      (await import('./sign-ins.ts')).endBrowsers({ ...(id !== undefined && { id }), isAll: all }),
+      (await import('./sign-in.ts')).endBrowsers({ ...(id !== undefined && { id }), isAll: all }),
   );
 }
 

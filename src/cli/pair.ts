@@ -1,5 +1,7 @@
+import { describeAccounts } from '../commands/link.ts';
 import { describeAccess } from '../commands/pair.ts';
 import { hasOwner } from '../config/load-config.ts';
+import * as links from '../operations/links.ts';
 import * as pair from '../operations/pair.ts';
 import { personLabel } from '../store/access/sender-roles.ts';
 import { textsFor } from '../texts/chat-texts.ts';
@@ -31,4 +33,19 @@ export async function revokePerson(ref: string): Promise<CommandOutput> {
   const result = await callOperation(pair.revokePerson, { ref });
   const still = result.isStillNamed ? ` ${pair.stillNamed}` : '';
   return { result, lines: [`${ref} can no longer write.${still}`] };
+}
+
+/** Lists everyone who has several accounts, and who linked each. */
+export async function listLinks(): Promise<CommandOutput> {
+  const config = configForReading();
+  const { people } = await callOperation(links.listLinks, {}, config);
+  const texts = textsFor(config.language, config.texts);
+  const lines = people.map((person) => describeAccounts(person, texts));
+  return { result: people, lines: lines.length === 0 ? ['No accounts are linked.'] : lines };
+}
+
+/** Removes an account that was linked in chat. */
+export async function separateAccount(ref: string): Promise<CommandOutput> {
+  const result = await callOperation(links.removeAccount, { ref });
+  return { result, lines: [`${ref} is no longer linked.`] };
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { itemLine } from '../commands/queue.ts';
+import * as outbox from '../operations/outbox.ts';
 import * as queue from '../operations/queue.ts';
 import { textsFor } from '../texts/chat-texts.ts';
 import { callOperation } from './call-operation.ts';
@@ -29,4 +30,28 @@ export const rewordWaiting = async (id: string, text: string) =>
 function show({ text, ...item }: z.output<typeof queue.cancelQueued.answer>): CommandOutput {
   const { excerpt } = item;
   return { result: excerpt === undefined ? { ...item, isCorrection: true } : item, lines: [text] };
+}
+
+/** Lists undelivered parts. */
+export async function listUndelivered(): Promise<CommandOutput> {
+  const { parts } = await callOperation(outbox.listOutbox, {});
+  return { result: parts, lines: parts.length === 0 ? ['No undelivered messages.'] : parts.map(lineOf) };
+}
+
+type Part = z.output<typeof outbox.listOutbox.answer>['parts'][number];
+
+function lineOf({ key, state, conversation, attempts, problem, excerpt }: Part): string {
+  const reason = problem === undefined ? '' : ` (${problem})`;
+  const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+  return `${key}  ${state}${reason}  ${conversation}  ${tries}  “${excerpt}”`;
+}
+
+export async function resendPart(key: string): Promise<CommandOutput> {
+  await callOperation(outbox.resendPart, { key });
+  return { result: { key }, lines: [`${key} will be sent again.`] };
+}
+
+export async function giveUpPart(key: string): Promise<CommandOutput> {
+  await callOperation(outbox.giveUpPart, { key });
+  return { result: { key }, lines: [`${key} has been dropped.`] };
 }

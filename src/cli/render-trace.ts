@@ -1,13 +1,15 @@
 /** A message's trace as a story: one fact per line, in chronological order. */
+
+import { parleyCommand } from '#channel-kit/own-commands.ts';
+import type { IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
+import type { ApprovalFacts } from '../store/reads/why/read-approvals.ts';
 import type { EventFacts } from '../store/reads/why/read-items.ts';
+import type { PartFacts } from '../store/reads/why/read-parts.ts';
 import type { ModelCallFacts, RunFacts, ToolCallFacts } from '../store/reads/why/read-runs.ts';
 import type { ChildFacts } from '../store/reads/why/read-tree.ts';
 import type { MessageTrace, TraceSubject } from '../store/reads/why/trace.ts';
-import { type Fact, factLines } from './fact-lines.ts';
-import { reasonWords } from './reason-words.ts';
-import { approvalEnd, approvalFact } from './render-approval.ts';
+import { type Fact, factLines, timeOf } from './fact-lines.ts';
 import { awaitedBy, itemEnd, itemFacts } from './render-item.ts';
-import { nextSteps, partFact } from './render-part.ts';
 
 /** Renders a trace as lines of plain text; the times are local. */
 export function renderTrace(account: MessageTrace): string {
@@ -178,4 +180,113 @@ function costs(runs: readonly RunFacts[]): readonly string[] {
 
 function dollars(micro: number): string {
   return `$${(micro / 1e6).toFixed(6)}`;
+}
+
+/** Says in words why an event was refused or ignored; undefined for any other outcome or reason. */
+function reasonWords(outcome: string, reason: string): string | undefined {
+  if (outcome !== 'refused' && outcome !== 'ignored') return undefined;
+  return Object.hasOwn(words, reason) ? words[reason as keyof typeof words] : undefined;
+}
+
+const words: Readonly<Record<IgnoreReason | RefusalReason, string>> = {
+  'own-message': 'the bot wrote it itself',
+  'bot-message': 'another bot wrote it',
+  'not-mentioned': "it isn't addressed to the bot",
+  empty: "there's nothing in it to answer",
+  'unknown-message': "it concerns a message that Parley doesn't have",
+  'for-other-bot': 'it may be a command for another bot',
+  'not-the-author': 'only its author may change it',
+  unchanged: 'it changes nothing',
+  membership: 'it only reports who is in the conversation',
+  migrated: 'it only reports that the conversation has moved',
+  'dm-disabled': 'direct messages are turned off',
+  'dm-not-allowed': "its sender isn't on the list of people who may write",
+  'dm-not-paired': "its sender hasn't been approved",
+  'pairing-full': 'too many requests for access are pending',
+  'group-disabled': 'groups are turned off',
+  'group-not-allowed': "the group isn't on the list of allowed groups",
+  'sender-not-allowed': "its sender isn't on the list of people who may write in groups",
+  'unsupported-event': "Parley doesn't support this kind of event",
+  unreadable: "it can't be read; it's stored as received",
+  'queue-full': 'too many messages were waiting',
+  'rate-limited': 'its sender had sent too many in a short time',
+  'not-permitted': "its sender isn't permitted to do that",
+};
+
+/** Says what was asked, and when. */
+function approvalFact({ id, kind, about, account, createdAt }: ApprovalFacts): Fact {
+  const what =
+    kind === 'group'
+      ? `whether to answer in ${about}`
+      : `whether to let ${about ?? 'a person'} in${account === undefined ? '' : ` at ${account}`}`;
+  return { at: createdAt, text: `question ${id} was asked: ${what}` };
+}
+
+/** Says how the question was decided, or until when it can be. */
+function approvalEnd({ id, state, decidedBy, expiresAt, isOver }: ApprovalFacts): string {
+  switch (state) {
+    case 'open':
+      if (isOver) return `question ${id} expired at ${timeOf(expiresAt)}`;
+      return `question ${id} is open until ${timeOf(expiresAt)}; an owner can decide it`;
+    case 'expired':
+      return `question ${id} expired at ${timeOf(expiresAt)} without a decision`;
+    case 'approved':
+    case 'denied':
+      return `question ${id} was ${state} by ${decidedBy ?? 'someone unknown'}`;
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Describes a part's state, at the time it ended. */
+function partFact(part: PartFacts): Fact {
+  const { key, purpose, conversationKey, createdAt, endedAt, excerpt, attempts } = part;
+  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
+  const tried = attempts > 1 ? `, ${attempts} attempts` : '';
+  return {
+    at: endedAt ?? createdAt,
+    text: `${purpose} ${key} to ${conversationKey}: ${part.purpose === 'preview' ? previewState(part) : stateOf(part)}${tried}${words}`,
+  };
+}
+
+function stateOf({ state, messageIds, dueAt, askedToWait: asked, problem }: PartFacts): string {
+  const reason = problem === undefined ? '' : ` (${problem})`;
+  switch (state) {
+    case 'sent':
+      return messageIds.length === 0 ? 'sent' : `sent as ${messageIds.join(', ')}`;
+    case 'pending':
+      return `to be sent at ${timeOf(dueAt)}${asked === undefined ? '' : waitOf(asked)}${reason}`;
+    case 'sending':
+      return `being sent${reason}`;
+    case 'unknown':
+      return `unknown${reason}: it may or may not have arrived`;
+    case 'failed':
+      return `failed${reason}`;
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Describes a preview, which isn't a message of its own: its answer replaces it, unless its id is unknown. */
+function previewState({ state, messageIds, endedAt, problem }: PartFacts): string {
+  if (state === 'failed') return `failed (${problem})`;
+  const as = messageIds.length === 0 ? '' : ` as ${messageIds.join(', ')}`;
+  if (endedAt !== undefined) return `sent${as}; later replaced or removed by its answer`;
+  if (state === 'unknown') return 'unknown: it may remain in the chat next to the answer';
+  return `sent${as}, shown while the answer is written`;
+}
+
+/** Says how long the platform wants Parley to wait; it is asked again when the part is due, whatever it said. */
+function waitOf({ since, until }: NonNullable<PartFacts['askedToWait']>): string {
+  return `; its platform has been asking for a delay since ${timeOf(since)}, now until ${timeOf(until)}`;
+}
+
+/** Returns the command for each part that an operator may send again. */
+function nextSteps(parts: readonly PartFacts[]): readonly string[] {
+  return parts
+    .filter(({ state, purpose }) => (state === 'unknown' || state === 'failed') && purpose !== 'preview')
+    .map(({ key, state }) => {
+      const twice = state === 'unknown' ? ' (it may then arrive twice)' : '';
+      return `to send it again${twice}: ${parleyCommand} outbox retry ${key}`;
+    });
 }

@@ -1,11 +1,13 @@
 import type { z } from 'zod';
-import { localTime } from '#channel-kit/time-text.ts';
+import { localSecond, localTime } from '#channel-kit/time-text.ts';
+import { type TranscriptMessage, textOf } from '#contracts/message.ts';
 import * as sessions from '../operations/sessions.ts';
+import * as subagents from '../operations/subagents.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
 import { callOperation, withOperations } from './call-operation.ts';
+import { durationOf } from './child-lines.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';
-import { transcriptLine } from './transcript-line.ts';
 
 type SessionReport = z.output<typeof sessions.listSessions.answer>['sessions'][number];
 type SessionDetails = z.output<typeof sessions.showSession.answer>;
@@ -87,4 +89,64 @@ function usageLine({
 
 function dollars(cost: number): string {
   return `$${(cost / 1e6).toFixed(4)}`;
+}
+
+/** Lists the newest sub-agents. */
+export async function listSubagents(): Promise<CommandOutput> {
+  const { subagents: children } = await callOperation(subagents.listSubagents, {});
+  return { result: children, lines: children.length === 0 ? ['No sub-agents.'] : children.map(subagentLine) };
+}
+
+/** Shows a sub-agent with its task and result; `id`: its id or the beginning of it. */
+export async function showSubagent(id: string): Promise<CommandOutput> {
+  const child = await callOperation(subagents.showSubagent, { id });
+  const lines = [
+    subagentLine(child),
+    `  agent ${child.agentId}, parent session ${child.parentSessionId}, tree ${child.treeId}`,
+    `  spawned ${localTime(child.createdAt)}, lane ${child.laneKey}`,
+    `  task: ${child.task}`,
+    ...(child.result === undefined ? [] : [`  result (told: ${child.told}): ${child.result}`]),
+  ];
+  return { result: child, lines };
+}
+
+/** Shows what a sub-agent has read and said. */
+export async function showSubagentLog(id: string): Promise<CommandOutput> {
+  const { messages } = await callOperation(subagents.showSubagentLog, { id });
+  const lines = messages.map(transcriptLine);
+  return { result: messages, lines: lines.length === 0 ? ['Nothing yet.'] : lines };
+}
+
+/** Sends a sub-agent a message, which has the sub-agent's own authority, not the operator's. */
+export async function steerSubagent(id: string, text: string): Promise<CommandOutput> {
+  const result = await callOperation(subagents.steerSubagent, { id, text });
+  return { result, lines: ['It will read the message before its next step.'] };
+}
+
+/** Stops a sub-agent and its descendants. */
+export async function stopSubagent(id: string): Promise<CommandOutput> {
+  const result = await callOperation(subagents.stopSubagent, { id });
+  const what = result.stopped === 1 ? '1 sub-agent' : `${result.stopped} sub-agents`;
+  return { result, lines: [`Told ${what} to stop.`] };
+}
+
+function subagentLine(child: z.output<typeof subagents.showSubagent.answer>): string {
+  const { id, depth, state, status, usage, label, task } = child;
+  const tokens = usage.promptTokens + usage.completionTokens;
+  const facts = [`depth ${depth}`, status ?? state, durationOf(child, Date.now()), `tokens: ${tokens}`];
+  const name = (label ?? task).replace(/\s+/g, ' ').slice(0, 60).toWellFormed();
+  return `${id}  ${facts.join(', ')}, cost $${(usage.cost / 1e6).toFixed(4)}  “${name}”`;
+}
+
+type Shown = Pick<TranscriptMessage, 'createdAt' | 'role'> & {
+  readonly parts: readonly { readonly type: string; readonly data: object }[];
+};
+
+/** Formats a message of a transcript as a line: when, who, the text, calls by name, results. */
+function transcriptLine({ role, createdAt, parts: shown }: Shown): string {
+  // The gateway's parts are those of the contract, whose schema the API keeps loose.
+  const parts = shown as TranscriptMessage['parts'];
+  const calls = parts.flatMap((part) => (part.type === 'tool_call' ? [`[${part.data.name}]`] : []));
+  const results = parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.content] : []));
+  return `${localSecond(createdAt)}  ${role}: ${[textOf(parts), ...calls, ...results].join(' ').trim()}`;
 }

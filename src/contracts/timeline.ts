@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { childViewSchema } from './child.ts';
 import { type ClientEvent, toolStateSchema } from './feed.ts';
+import { spansSchema } from './formatted-text.ts';
 import { queueModes } from './queue-settings.ts';
 import type { ReplyRoute } from './route.ts';
-import { spansSchema } from './span.ts';
 
 /**
  * One session's messages, oldest first, and its current activity. Session-bound channels (web, terminal) read

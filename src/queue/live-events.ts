@@ -6,10 +6,9 @@
 import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { type FeedEvent, feedEventSchema } from '#contracts/feed.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
+import { type FormattedText, spansSchema } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { spansSchema } from '#contracts/span.ts';
 import type { RedisConnections, RedisKeys } from '../redis/connection.ts';
 
 /** A hint from one process to the others; losing one only costs time. */

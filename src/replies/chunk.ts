@@ -4,8 +4,7 @@
  * isn't split; a longer one is closed and reopened. The white space at a cut is dropped.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Span } from '#contracts/span.ts';
+import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
 type Cut = {
   /** Where the piece ends, and where the next one begins; there is only white space between them. */

@@ -1,5 +1,4 @@
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { PlainSpanKind, Span, SpanTable } from '#contracts/span.ts';
+import type { FormattedText, PlainSpanKind, Span, SpanTable } from '#contracts/formatted-text.ts';
 
 type Mark =
   | PlainSpanKind

@@ -15,8 +15,7 @@ import type {
   RootContent,
   Table,
 } from 'mdast';
-import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
-import type { Span, SpanTable } from '#contracts/span.ts';
+import { type FormattedText, plainText, type Span, type SpanTable } from '#contracts/formatted-text.ts';
 import { FormattedTextWriter } from './formatted-text-writer.ts';
 import { hideLiterals, showLiterals } from './literal-text.ts';
 

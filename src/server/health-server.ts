@@ -12,11 +12,10 @@ import { createServer } from '../http/node-http.ts';
 import { allowedOrigins } from './allowed-origins.ts';
 import { createAttemptLimiter, type Lockouts } from './attempt-limiter.ts';
 import { connectionLimits, limitConnections, serverOptionsOf } from './connection-limits.ts';
+import { isSameSecret } from './identity.ts';
 import { type Readiness, readyAnswer } from './readiness.ts';
-import { judgeHead } from './request-guard.ts';
+import { judgeHead, securityHeaders } from './request-guard.ts';
 import { sourceOf } from './request-source.ts';
-import { isSameSecret } from './secret-comparison.ts';
-import { securityHeaders } from './security-headers.ts';
 
 export type HealthServerDeps = {
   /** Port to listen on; with 0, or if another program uses it, a free one is taken. */

@@ -5,10 +5,13 @@
 
 import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import cookiePlugin from '@fastify/cookie';
 import websocketPlugin from '@fastify/websocket';
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import fastify from 'fastify';
 import { maxFrameBytes } from '#channel-kit/client-frames.ts';
+import { isContainer } from '#channel-kit/own-commands.ts';
 import { systemClock, untilStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -17,7 +20,7 @@ import type { RouteHost } from '#contracts/route-host.ts';
 import type { GatewayDeps } from '../operations/list.ts';
 import type { SignInLinks } from '../operations/sign-ins.ts';
 import { findLockout, lockOut } from '../store/sign-ins/sign-ins.ts';
-import { allowedOrigins } from './allowed-origins.ts';
+import { allowedOrigins, isWildcard, pageAddress } from './allowed-origins.ts';
 import { serveOperations } from './api-call.ts';
 import { describeApi } from './api-document.ts';
 import { createAttemptLimiter, type Lockouts } from './attempt-limiter.ts';
@@ -29,18 +32,14 @@ import {
   serverOptionsOf,
 } from './connection-limits.ts';
 import { createIdentityCheck, signInIdOf } from './identity.ts';
-import { ownAddresses, phoneAddress } from './own-addresses.ts';
-import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
-import type { Readiness } from './readiness.ts';
+import { type Readiness, withinPatience } from './readiness.ts';
 import { mountRequestAuth } from './request-auth.ts';
 import { asksForSocket } from './request-guard.ts';
 import { sourceOf } from './request-source.ts';
 import { createSignInCodes } from './sign-in-codes.ts';
-import { mountSignIn } from './sign-in-routes.ts';
+import { mountSignIn, mountStatus } from './sign-in-routes.ts';
 import { createSignIns, type SignInStore, type SignIns } from './sign-ins.ts';
-import { mountStatus } from './status-routes.ts';
-import { withinPatience } from './within-patience.ts';
 
 export type HttpServerDeps = {
   readonly host: string;
@@ -415,4 +414,54 @@ function limitBodyTime(app: FastifyInstance, { requestMs, uploadIdleMs }: Connec
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;
+}
+
+/**
+ * Returns the names, as URLs write them, under which other machines reach a server that listens on `host`: none for a
+ * loopback address, each address of this machine for a wildcard.
+ */
+export function ownAddresses(host: string, interfaces = networkInterfaces): readonly string[] {
+  if (!isWildcard(host)) return isLoopback(host) ? [] : [inUrl(host)];
+  return Object.values(interfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal }) => !internal)
+    .map(({ address }) => inUrl(address));
+}
+
+/**
+ * Returns the page's address for a phone on the same network; undefined when the server only listens for this machine,
+ * and in a container, whose address can't be reached from outside.
+ */
+export function phoneAddress(host: string, port: number, machine = thisMachine): string | undefined {
+  if (machine.isContainer() || isLoopback(host)) return undefined;
+  if (!isWildcard(host)) return pageAddress(host, port);
+  const found = Object.entries(machine.interfaces())
+    .filter(([name]) => !virtual.test(name))
+    .flatMap(([, addresses]) => addresses ?? [])
+    .filter(isReachable)
+    .map(({ address }) => address);
+  // Prefer a home network's address to a tunnel's.
+  const address = found.find((one) => /^(?:192\.168|10|172\.(?:1[6-9]|2\d|3[01]))\./.test(one)) ?? found[0];
+  return address === undefined ? undefined : pageAddress(address, port);
+}
+
+/** Bridges to this machine's containers and virtual machines, which no phone can reach. */
+const virtual = /^(?:docker|br-|veth|virbr|vmnet|vboxnet)/;
+
+function isReachable({ internal, family, address }: NetworkInterfaceInfo): boolean {
+  return !internal && family === 'IPv4' && !address.startsWith('169.254.');
+}
+
+const thisMachine = {
+  interfaces: networkInterfaces,
+  isContainer,
+};
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
+function inUrl(address: string): string {
+  const plain = address.replace(/%.*$/s, '');
+  return isIP(plain) === 6 ? `[${plain}]` : plain.toLowerCase();
 }

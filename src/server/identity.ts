@@ -1,5 +1,5 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Attempt, AttemptLimiter } from './attempt-limiter.ts';
-import { isSameSecret } from './secret-comparison.ts';
 import type { SignIns } from './sign-ins.ts';
 
 /** The caller of a request. There is one owner; a session is one signed-in browser. */
@@ -55,4 +55,13 @@ export function signInIdOf(identity: Identity | undefined): string | undefined {
 
 function bearerOf(authorization: string): string {
   return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
+}
+
+/** Compares two secrets in a time that reveals nothing about where, or at what length, they differ. */
+export function isSameSecret(given: string, expected: string): boolean {
+  return timingSafeEqual(digest(given), digest(expected));
+}
+
+function digest(value: string): Buffer {
+  return createHash('sha256').update(value).digest();
 }

@@ -3,7 +3,9 @@
  * channel that is down makes it unready; one that is off, or that another process receives for, doesn't.
  */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { timeText } from '#channel-kit/time-text.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import type { ChannelState } from '../channel-host/channel-state.ts';
 import type { StatusProblem } from '../operations/status.ts';
 
@@ -73,5 +75,22 @@ function channelComponent(name: string, state: ChannelState): readonly Component
     }
     default:
       return state satisfies never;
+  }
+}
+
+/** Rejects when the answer takes longer, because a database that doesn't even return an error is unreachable too. */
+export async function withinPatience<T>(answer: Promise<T>, patienceMs: number): Promise<T> {
+  const answered = new AbortController();
+  const silence = delay(patienceMs, undefined, { signal: answered.signal }).then(() => {
+    throw new ParleyError('store_unavailable', "The database isn't responding.", {
+      retry: { kind: 'later' },
+    });
+  });
+  // It is aborted once there is an answer.
+  silence.catch(() => undefined);
+  try {
+    return await Promise.race([answer, silence]);
+  } finally {
+    answered.abort();
   }
 }

@@ -4,8 +4,7 @@ import { isStoreAway } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 import type { Identity, IdentityCheck } from './identity.ts';
-import { asksForSocket, judgeHead, type RouteAccess } from './request-guard.ts';
-import { securityHeaders } from './security-headers.ts';
+import { asksForSocket, judgeHead, type RouteAccess, securityHeaders } from './request-guard.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

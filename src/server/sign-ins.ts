@@ -18,7 +18,7 @@ import {
   type SignIn,
   touchSignIn,
 } from '../store/sign-ins/sign-ins.ts';
-import { withinPatience } from './within-patience.ts';
+import { withinPatience } from './readiness.ts';
 
 export type SignInStore = Pick<Store, 'read' | 'write' | 'writeAlong' | 'version'>;
 

@@ -9,7 +9,6 @@ import { snapshotSqlite } from '../backup/sqlite-snapshot.ts';
 import type { Config } from '../config/config.ts';
 import type { Store, StoreSetup } from './base/command.ts';
 import { migrations } from './migrate.ts';
-import { openStore, type StoreSettings } from './open-store.ts';
 import type { StoreReport } from './store-report.ts';
 
 export type OpenOptions = {
@@ -89,4 +88,18 @@ export async function inspectStore(settings: StoreSettings): Promise<StoreReport
   if (!existsSync(file)) return { kind: 'absent' };
   const { inspectSqlite } = await import('./sqlite/inspect-sqlite.ts');
   return inspectSqlite(file);
+}
+
+export type StoreSettings =
+  | { readonly kind: 'sqlite'; readonly dataDir: string }
+  | { readonly kind: 'postgres'; readonly url: string; readonly poolSize?: number };
+
+/** Opens the database and brings its schema up to date. Loads only the driver that is used. */
+export async function openStore(settings: StoreSettings, setup: StoreSetup): Promise<Store> {
+  if (settings.kind === 'sqlite') {
+    const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
+    return openSqliteStore(join(settings.dataDir, 'parley.db'), setup);
+  }
+  const { openPostgresStore } = await import('./postgres/postgres-store.ts');
+  return openPostgresStore({ url: settings.url, poolSize: settings.poolSize ?? 10 }, setup);
 }

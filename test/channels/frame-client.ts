@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { type EffectFrame, type ServerFrame, serverFrameSchema } from '#channel-kit/client-frames.ts';
-import type { Span } from '#contracts/span.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
+import type { Span } from '../../src/contracts/formatted-text.ts';
 import { patienceMs } from '../support/patience.ts';
 
 export type FrameTransport = {

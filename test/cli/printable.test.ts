@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { printable, rowsOf } from '../../src/cli/printable.ts';
+import { printable, rowsOf } from '../../src/cli/chat-screen.ts';
 import { holds } from '../support/holds.ts';
 
 describe('printable', () => {

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
-import { renderStatusTable } from '../../src/cli/status-table.ts';
+import { renderStatusTable } from '../../src/cli/start.ts';
 import { aFolder } from '../support/own-folder.ts';
 
 afterEach(() => vi.restoreAllMocks());

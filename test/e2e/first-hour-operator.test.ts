@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ownAddresses, phoneAddress } from '../../src/server/own-addresses.ts';
+import { ownAddresses, phoneAddress } from '../../src/server/http-server.ts';
 import { laterStep, openLater } from '../backup/later-version.ts';
 import { runParley } from '../cli/run-parley.ts';
 import { send } from '../server/a-server.ts';

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import { plainText } from '#contracts/formatted-text.ts';
-import type { Span } from '#contracts/span.ts';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
+import type { Span } from '../../src/contracts/formatted-text.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
 import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { check } from './reply-generators.ts';

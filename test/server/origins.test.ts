@@ -4,7 +4,7 @@ import type { NetworkInterfaceInfo } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channelId } from '#contracts/ids.ts';
-import { ownAddresses, phoneAddress } from '../../src/server/own-addresses.ts';
+import { ownAddresses, phoneAddress } from '../../src/server/http-server.ts';
 import { isLong } from '../support/long-run.ts';
 import { aServer, pathOf, type RunningServer, send } from './a-server.ts';
 import { hostileHosts, hostileOrigins } from './hostile-addresses.ts';

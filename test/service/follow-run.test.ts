@@ -5,7 +5,7 @@ import type { FeedEvent } from '#contracts/feed.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
 import { RunFeed } from '../../src/runs/run-feed.ts';
-import { followRun } from '../../src/service/follow-run.ts';
+import { followRun } from '../../src/service/agent-service.ts';
 import type { RunResult } from '../../src/store/reads/read-run-result.ts';
 import { aConfig, aContext, aTool, userSays } from '../agent/support/builders.ts';
 import { play } from '../agent/support/run-loop.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
-import type { StoreSettings } from '../../src/store/open-store.ts';
+import type { StoreSettings } from '../../src/store/open-configured.ts';
 import { query } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';
 import { type SpareDatabase, takeDatabase } from './spare-databases.ts';

@@ -8,8 +8,7 @@ import {
   fingerprintOf,
   readCatalog,
 } from '../../src/store/migrations/catalog.ts';
-import { inspectStore } from '../../src/store/open-configured.ts';
-import type { StoreSettings } from '../../src/store/open-store.ts';
+import { inspectStore, type StoreSettings } from '../../src/store/open-configured.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';
 import { aFolder } from '../support/own-folder.ts';

@@ -1,6 +1,6 @@
 import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore as open, type StoreSettings } from '../../src/store/open-store.ts';
+import { openStore as open, type StoreSettings } from '../../src/store/open-configured.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 
 /** Opens the store as the gateway does, with English texts. */

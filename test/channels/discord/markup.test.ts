@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FormattedText } from '#contracts/formatted-text.ts';
-import { plainText } from '#contracts/formatted-text.ts';
-import type { PlainSpanKind, Span } from '#contracts/span.ts';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { toMarkdown } from '../../../channels/discord/markup.ts';
+import type { PlainSpanKind, Span } from '../../../src/contracts/formatted-text.ts';
 import { formatMarkdown } from '../../../src/replies/markdown.ts';
 import { check } from '../../replies/reply-generators.ts';
 import { rendered } from './rendered.ts';

@@ -5,7 +5,7 @@
  */
 import { parse } from 'discord-markdown-parser';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { PlainSpanKind, Span } from '#contracts/span.ts';
+import type { PlainSpanKind, Span } from '../../../src/contracts/formatted-text.ts';
 
 type Node = {
   readonly type: string;

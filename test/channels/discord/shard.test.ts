@@ -2,7 +2,7 @@
 import { WebSocketShard } from '@discordjs/ws';
 import { expect, it } from 'vitest';
 import * as ws from 'ws';
-import { Shard } from '../../../channels/discord/shard.ts';
+import { Shard } from '../../../channels/discord/socket.ts';
 
 it("finds the library's private members that the shard uses", () => {
   expect(Object.getOwnPropertyNames(WebSocketShard.prototype)).toContain('unpackMessage');

@@ -7,10 +7,10 @@ import { channelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
-import type { Span } from '#contracts/span.ts';
 import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import { botOf, routeOf } from '../../../channels/signal/ids.ts';
 import { channel } from '../../../channels/signal/index.ts';
+import type { Span } from '../../../src/contracts/formatted-text.ts';
 import { dataMessage, notification } from '../../platforms/signal/envelopes.ts';
 import {
   type SignalServer,

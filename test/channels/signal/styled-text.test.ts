@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Span } from '#contracts/span.ts';
 import { toStyledText } from '../../../channels/signal/styled-text.ts';
+import type { Span } from '../../../src/contracts/formatted-text.ts';
 import { readStyledText } from '../../platforms/signal/styled-text.ts';
 import type { TextStyle } from '../../platforms/signal/types.ts';
 import { isLong } from '../../support/long-run.ts';

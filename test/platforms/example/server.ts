@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Span } from '#contracts/span.ts';
+import type { Span } from '../../../src/contracts/formatted-text.ts';
 import { type EventLog, eventLog } from './event-log.ts';
 
 export type Author = { readonly id: string; readonly name: string; readonly isBot: boolean };

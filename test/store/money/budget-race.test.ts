@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { BudgetLimit } from '../../../src/store/money/budget.ts';
-import type { StoreSettings } from '../../../src/store/open-store.ts';
+import type { StoreSettings } from '../../../src/store/open-configured.ts';
 import { isLong } from '../../support/long-run.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';

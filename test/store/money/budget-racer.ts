@@ -1,6 +1,6 @@
 /** For budget-race.test.ts: opens the store it is given, and races with the others once all are ready. */
 import { once } from 'node:events';
-import type { StoreSettings } from '../../../src/store/open-store.ts';
+import type { StoreSettings } from '../../../src/store/open-configured.ts';
 import { openStore } from '../../support/open-store.ts';
 import { type Race, race } from './budget-race.ts';
 

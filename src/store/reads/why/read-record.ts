@@ -1,9 +1,9 @@
 import { nameOfStored } from '../../alerts/alert.ts';
 import type { Tx } from '../../base/command.ts';
-import { isOpenPart, isUnknownPart } from '../../base/index-predicates.ts';
+import { isOpenItem, isOpenPart, isUnknownPart } from '../../base/index-predicates.ts';
 import { findRow, readRow, withoutNulls } from '../../base/row-access.ts';
 import { findDirect, readRef } from './people.ts';
-import { type LaneFacts, readLane, readSession, type SessionFacts } from './read-session.ts';
+import { readLaneRun } from './read-items.ts';
 
 /** A stored record, other than a message, that an id stands for. Contains no message text and no secret. */
 export type RecordTrace =
@@ -167,4 +167,86 @@ async function readAlert(tx: Tx, id: string) {
     'endedAt',
   ]);
   return { ...withoutNulls(row), ...nameOfStored(row) };
+}
+
+/** A session as shown by `why`. */
+type SessionFacts = Awaited<ReturnType<typeof readSession>>;
+
+/** Reads the session with this id, which must exist. */
+async function readSession(tx: Tx, id: string) {
+  const row = await tx.db
+    .selectFrom('sessions')
+    .select(['id', 'key as laneKey', 'agentId', 'parentSessionId', 'messageCount'])
+    .select(['cost', 'createdAt', 'updatedAt', 'endedAt'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  const own = tx.db.selectFrom('lanes').select('sessionId').where('key', '=', row.laneKey);
+  const isCurrent = (await own.executeTakeFirst())?.sessionId === id;
+  return {
+    ...withoutNulls(row),
+    /** The session that replaced it. */
+    nextSessionId: isCurrent ? undefined : await readNext(tx, row),
+    /** The last run that wrote to it. */
+    lastRunId: await readLastRun(tx, id),
+    /** Its lane, while this is the lane's current session. */
+    lane: isCurrent ? await readLane(tx, row.laneKey) : undefined,
+  };
+}
+
+type SessionPlace = { readonly laneKey: string; readonly createdAt: number; readonly id: string };
+
+async function readNext(tx: Tx, { laneKey, createdAt, id }: SessionPlace): Promise<string | undefined> {
+  const row = await tx.db
+    .selectFrom('sessions')
+    .select('id')
+    .where('key', '=', laneKey)
+    .where('createdAt', '>=', createdAt)
+    .where('id', '<>', id)
+    .orderBy('createdAt')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/** Finds the run by the session's last message; later notes have no run. */
+async function readLastRun(tx: Tx, sessionId: string): Promise<string | undefined> {
+  const rows = await tx.db
+    .selectFrom('transcript')
+    .select('runId')
+    .where('sessionId', '=', sessionId)
+    .orderBy('position', 'desc')
+    .limit(maxNotes)
+    .execute();
+  return rows.find(({ runId }) => runId !== null)?.runId ?? undefined;
+}
+
+const maxNotes = 50;
+
+/** Maximum number of waiting items listed; more than anybody wants to read. */
+const maxWaiting = 20;
+
+/** A lane as shown by `why`. */
+type LaneFacts = Awaited<ReturnType<typeof readLane>>;
+
+/** Reads the lane with this key, or the one that the key leads to. */
+async function readLane(tx: Tx, key: string) {
+  const leadsTo = (await findRow(tx, 'laneAliases', key, ['laneKey']))?.laneKey;
+  const lane = await readRow(tx, 'lanes', leadsTo ?? key, ['agentId', 'mode', 'sessionId', 'lastActivityAt']);
+  const open = () =>
+    tx.db
+      .selectFrom('inbox')
+      .where('laneKey', '=', leadsTo ?? key)
+      .where(isOpenItem());
+  const waiting = await open().select('id').orderBy('rank').orderBy('seq').limit(maxWaiting).execute();
+  const counted = open().select((eb) => eb.fn.countAll<number>().as('count'));
+  return {
+    key,
+    /** The lane that its messages enter instead, because accounts were linked. */
+    leadsTo,
+    ...lane,
+    run: await readLaneRun(tx, leadsTo ?? key),
+    /** Ids of its open items, the next one first; at most `maxWaiting`. */
+    waiting: waiting.map(({ id }) => id),
+    waitingCount: Number((await counted.executeTakeFirst())?.count ?? 0),
+  };
 }
