@@ -7,7 +7,7 @@ import type { Log } from '../../src/contracts/log.ts';
 import { type SweeperDeps, startSweeper } from '../../src/queue/sweeper.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { releaseFailedRun } from '../../src/store/lanes/leases.ts';
+import { releaseFailedRun, resumePaused } from '../../src/store/lanes/leases.ts';
 import { readSweep, type SweepPlace } from '../../src/store/lanes/sweep.ts';
 import { titleLaneOf } from '../../src/store/lanes/titles.ts';
 import { aLane, aMessage, aWorker, demoOnly } from '../store/builders.ts';
@@ -191,10 +191,16 @@ it("continues after a page on which something fails, and restarts when a page ca
     (laneKey): SweepPlace => ({ item: { dueAt: 1, laneKey }, lane: 'end', conversation: 'end', run: 'end' }),
   );
   const asked: unknown[] = [];
+  let isFailed = false;
   const { woken } = await anHourLater(undefined, (store) => ({
-    notifyWaiting: () => Promise.reject(new Error('nobody can be told')),
+    notifyWaiting: () => Promise.reject(new Error('nobody can be notified')),
     store: {
       ...store,
+      write: (command, input) => {
+        if (isFailed || (command as unknown) !== resumePaused) return store.write(command, input);
+        isFailed = true;
+        return Promise.reject(new Error('not written'));
+      },
       read: async (query, input) => {
         const found = await store.read(query, input);
         if ((query as unknown) !== readSweep) return found;
