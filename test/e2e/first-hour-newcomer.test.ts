@@ -291,7 +291,9 @@ describe("the newcomer's first hour", () => {
     telegram.userSends({ from: bob, text: story });
     await untilWriting(telegram, bob.id);
     telegram.userSends({ from: bob, text: 'A long one.' });
-    const waits = () => readStore(home.dataDir, `select 1 from inbox where state = 'waiting'`).length === 1;
+    const waits = () =>
+      readStore(home.dataDir, `select 1 from inbox where state = 'waiting' and senderId = '502'`).length ===
+      1;
     await until(waits, { what: 'the second message' });
     telegram.userSends({ from: eve, text: '/pair revoke telegram:502' });
     await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may no longer write to me.' });
