@@ -6,6 +6,7 @@ import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { patienceMs } from '../support/patience.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { pageToken } from './page-state.ts';
 import { ada, bob, type GatewaySettings, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 
 /** A gateway whose run waits at the gate while three messages from Ada arrive; then the model gives these answers. */
@@ -104,7 +105,8 @@ test('lists, promotes and cancels waiting messages on the command line', async (
   onTestFinished,
 }) => {
   const { telegram, dataDir, gate, untilThreeWait } = await startBusy(['One.', 'Two.'], onTestFinished);
-  const queue = (...args: string[]) => runParley(['queue', ...args], { PARLEY_DATA_DIR: dataDir });
+  const queue = (...args: string[]) =>
+    runParley(['queue', ...args], { PARLEY_DATA_DIR: dataDir, PARLEY_TOKEN: pageToken });
   await untilThreeWait();
 
   const listed: readonly { id: string; excerpt: string }[] = JSON.parse(
