@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module';
-import { setTimeout as delay, setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { chatCommand } from '#channel-kit/own-commands.ts';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Log } from '#contracts/log.ts';
@@ -15,6 +15,7 @@ import { createLogger, type Logger } from '../logging/logger.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { checkConfig, checkForStart } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
+import { gcWhenIdle } from './gc-when-idle.ts';
 import { createReloader } from './reload.ts';
 import { settingsSources } from './settings-sources.ts';
 import { signalsOf } from './signals.ts';
@@ -172,37 +173,6 @@ async function loadPlugins(plugins: StartDeps['plugins'], config: Config) {
   return Promise.all(
     plugins.map(async ({ id, load }) => ({ definition: await load(), config: settings.get(id) ?? {} })),
   );
-}
-
-const lookMs = 1_000;
-/** A process that uses less processor time than this per `lookMs` has nothing that a pause would delay, ms. */
-const idleMs = 50;
-
-/**
- * Frees the memory that startup leaves behind, once nothing has happened for a second: 129 MB resident at rest, 153
- * without it. It blocks this thread for a tenth of a second. Node.js only offers this with `--expose-gc`, which
- * bin/parley.mjs sets.
- */
-export async function gcWhenIdle(): Promise<void> {
-  const { gc } = globalThis;
-  if (gc === undefined) return;
-  await untilIdle();
-  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-}
-
-/** Resolves when nothing has happened for a second. */
-async function untilIdle(): Promise<void> {
-  let before: NodeJS.CpuUsage;
-  do {
-    before = process.cpuUsage();
-    await pause(lookMs, undefined, { ref: false });
-  } while (workedMs(before) >= idleMs);
-}
-
-/** Returns the processor time of all threads since `before`, ms. */
-function workedMs(before: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000;
 }
 
 type StatusTable = {

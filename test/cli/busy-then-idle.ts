@@ -3,7 +3,7 @@
  * start.
  */
 import { constants, PerformanceObserver } from 'node:perf_hooks';
-import { gcWhenIdle } from '../../src/cli/start.ts';
+import { gcWhenIdle } from '../../src/cli/gc-when-idle.ts';
 
 const workMs = 1_500;
 
