@@ -7,9 +7,9 @@
 
 import { createHash } from 'node:crypto';
 import { keyOf, nobody, unreadableEvent, unsupported } from '#channel-kit/event-mapping.ts';
-import { assertSafeJson } from '#channel-kit/json-guard.ts';
+import { assertSafeJson, eventShape } from '#channel-kit/json-guard.ts';
+import { OversizedJson } from '#channel-kit/read-json.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
-import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { Chat, InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { conversationId, type EventKey, messageId, threadId } from '#contracts/ids.ts';
@@ -87,7 +87,7 @@ export function readUpdate(update: unknown, bot: Bot, receivedAt: number): reado
 
 function mapUpdate(update: unknown, bot: Bot, receivedAt: number): readonly InboundEnvelope[] {
   if (typeof update !== 'object' || update === null) throw new Error('not an object');
-  assertSafeJson(update);
+  assertSafeJson(update, eventShape);
   const id = updateIdOf(update);
   if (id === undefined) throw new Error('update_id is missing');
   const kind = kindOf(update);
@@ -332,8 +332,11 @@ function routeOf(bot: Bot, chat: TelegramChat['id'], place: TopicFields = {}): R
 
 /** Returns the id of an update; undefined if it has none from which an offset can be made. */
 export function updateIdOf(update: unknown): number | undefined {
-  const fields = update instanceof UnparsedJson ? update.fields : update;
   const id =
-    typeof fields === 'object' && fields !== null && 'update_id' in fields ? fields.update_id : undefined;
+    update instanceof OversizedJson
+      ? Number(/"update_id":\s*(\d{1,15})\b/.exec(update.head)?.[1])
+      : typeof update === 'object' && update !== null && 'update_id' in update
+        ? update.update_id
+        : undefined;
   return typeof id === 'number' && Number.isInteger(id) && id >= 0 && id <= highestUpdateId ? id : undefined;
 }

@@ -6,6 +6,7 @@
 import { setImmediate as otherWorkDone } from 'node:timers/promises';
 import { acceptUntilStored } from '#channel-kit/accept-until-stored.ts';
 import { backoffMs } from '#channel-kit/backoff.ts';
+import { oversizedIn } from '#channel-kit/read-json.ts';
 import { retryAfterMs, shortestGapMs } from '#channel-kit/remote-number.ts';
 import { createYielder } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
@@ -85,6 +86,8 @@ class PollLoop {
   readonly #intake: Intake;
   readonly #stopping: AbortController;
   #offset: number | undefined;
+  /** Fewer after an answer that was too large to be parsed. */
+  #limit = maxUpdates;
   #toldName: string | undefined;
   #mayHaveWebhook = true;
   #failures = 0;
@@ -145,17 +148,28 @@ class PollLoop {
       await api.deleteWebhook({ drop_pending_updates: false }, signal);
       this.#mayHaveWebhook = false;
     }
-    const updates: unknown = await api.getUpdates(
-      {
-        ...(this.#offset === undefined ? {} : { offset: this.#offset }),
-        limit: maxUpdates,
-        timeout: pollSeconds,
-        allowed_updates: allowedUpdates,
-      },
-      signal,
-    );
+    const updates = await this.#getUpdates(pollSeconds, signal);
     if (!Array.isArray(updates)) throw new StrangeAnswer('the server there isn’t the Bot API');
     return updates.slice(0, maxUpdates);
+  }
+
+  /** Asks again for fewer after an answer that is too large to be parsed; the single update that is remains unread. */
+  async #getUpdates(timeout: number, signal: AbortSignal): Promise<unknown> {
+    const offset = this.#offset === undefined ? {} : { offset: this.#offset };
+    for (;;) {
+      const limit = this.#limit;
+      try {
+        const question = { ...offset, limit, timeout, allowed_updates: allowedUpdates };
+        const updates = await this.#deps.api.getUpdates(question, signal);
+        this.#limit = Math.min(maxUpdates, limit * 10);
+        return updates;
+      } catch (error) {
+        const oversized = oversizedIn(error);
+        if (oversized === undefined) throw error;
+        if (limit === 1) return [oversized];
+        this.#limit = limit / 10;
+      }
+    }
   }
 
   /** Resolves with false if the updates contained nothing new, which means that Telegram is repeating itself. */

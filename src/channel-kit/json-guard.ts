@@ -1,3 +1,4 @@
+import { OversizedJson } from './read-json.ts';
 import { UnparsedJson } from './unparsed-json.ts';
 
 /** How deep JSON from outside may be nested, and how many values it may contain. */
@@ -5,6 +6,8 @@ export type ShapeLimits = { readonly depth: number; readonly values: number };
 
 /** Default limit: a platform's description of a large group fits. */
 export const widestShape: ShapeLimits = { depth: 64, values: 1_000_000 };
+/** Limit of one event, which is checked, copied and stored: 25,000 different keys take 20 ms. */
+export const eventShape: ShapeLimits = { depth: 64, values: 25_000 };
 
 /**
  * Finds what no honest JSON contains: prototype keys, bottomless nesting, endless lists, and values left unparsed
@@ -12,12 +15,12 @@ export const widestShape: ShapeLimits = { depth: 64, values: 1_000_000 };
  */
 export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
   if (value instanceof UnparsedJson) return value.problem;
-  return measureJson(value, limits).problem;
+  return value instanceof OversizedJson ? value.message : measureJson(value, limits).problem;
 }
 
 /** Throws if the value has such a problem. */
-export function assertSafeJson(value: unknown): void {
-  const problem = jsonProblem(value);
+export function assertSafeJson(value: unknown, limits = widestShape): void {
+  const problem = jsonProblem(value, limits);
   if (problem !== undefined) throw new Error(problem);
 }
 

@@ -1,0 +1,51 @@
+/** Reads JSON from a network: a text that is too long isn't parsed, and what it was can still be recorded. */
+import { createHash } from 'node:crypto';
+
+/** Longest text that is parsed, bytes or UTF-16 units: an honest one takes 5 ms, the worst, 95,000 keys, 0.1 s. */
+export const longestJson = 1024 * 1024;
+/** Length kept of a text that isn't parsed. */
+const longestHead = 16_384;
+
+/** JSON that is too long to be parsed: thrown as an error, or handed on as a value that can't be read. */
+export class OversizedJson extends RangeError {
+  readonly head: string;
+  readonly #digest: string;
+
+  constructor(text: string, longest = longestJson) {
+    super(`longer than ${longest} bytes`);
+    this.head = text.slice(0, longestHead);
+    this.#digest = createHash('sha256')
+      .update(`${text.length} ${text.slice(0, longest)}`)
+      .digest('hex');
+  }
+
+  toJSON(): string {
+    return `${this.head}… (${this.message}; sha256 ${this.#digest})`;
+  }
+}
+
+/** Parses the body of a reply. Throws a SyntaxError, or OversizedJson for one that is too long. */
+export async function readJson(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  longest = longestJson,
+): Promise<unknown> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of chunks) {
+    parts.push(part);
+    bytes += part.length;
+    // Leaving the loop ends the connection.
+    if (bytes > longest) throw new OversizedJson(Buffer.concat(parts).toString(), longest);
+  }
+  return JSON.parse(Buffer.concat(parts).toString());
+}
+
+/** Finds it in an error or its causes. */
+export function oversizedIn(error: unknown): OversizedJson | undefined {
+  let at = error;
+  for (let depth = 0; depth < 4 && at instanceof Error; depth += 1) {
+    if (at instanceof OversizedJson) return at;
+    at = 'error' in at ? at.error : at.cause;
+  }
+  return undefined;
+}
