@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
-import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
+import { longestJson, OversizedJson } from '#channel-kit/read-json.ts';
 
 /** Something that arrived through the webhook, the socket or a poll. */
 export type Frame =
@@ -16,14 +15,14 @@ const shell = '{"jsonrpc":"2.0","method":"receive","params":';
 const errorSchema = z.strictObject({ error: z.string() });
 
 /**
- * Returns the text of a frame as it is. For one that would block the event loop, returns a substitute as JSON, which is
+ * Returns the text of a frame as it is. For one that is too long to be parsed, returns a substitute as JSON, which is
  * kept and recorded instead, and calls `onProblem` with the reason.
  */
 export function boundFrame(raw: string, onProblem: (problem: string) => void): string {
-  const problem = boundProblem(raw);
-  if (problem === undefined) return raw;
-  onProblem(problem);
-  return JSON.stringify(UnparsedJson.of(withoutShell(raw), problem));
+  if (raw.length <= longestJson) return raw;
+  const oversized = new OversizedJson(withoutShell(raw));
+  onProblem(oversized.message);
+  return JSON.stringify(oversized);
 }
 
 /** Parses a frame: sockets and polls deliver the notification itself, the webhook wraps it in a JSON-RPC frame. */

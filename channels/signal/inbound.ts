@@ -5,7 +5,7 @@
  */
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { keyOf, type UnreadableEvent, unreadableEvent, unsupported } from '#channel-kit/event-mapping.ts';
-import { assertSafeJson } from '#channel-kit/json-guard.ts';
+import { assertSafeJson, eventShape } from '#channel-kit/json-guard.ts';
 import type { ChannelGap, InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, InboundMessage, Sender } from '#contracts/envelope.ts';
 import { conversationId, type MessageId, peerId } from '#contracts/ids.ts';
@@ -93,7 +93,7 @@ export function joinBatches(batches: readonly ReadBatch[]): ReadBatch {
 const nothing: ReadResult = { kind: 'nothing' };
 
 export function readNotification(frame: unknown, known: Known, arrivedAt?: number): ReadResult {
-  assertSafeJson(frame);
+  assertSafeJson(frame, eventShape);
   const { account, envelope, exception } = notificationSchema.parse(frame);
   // The webhook receives the messages of every account on the server.
   if (account !== known.bot.number) return nothing;

@@ -4,6 +4,7 @@
  * after it has ended, stay in the spool until it starts again.
  */
 import { join } from 'node:path';
+import { writeRaw } from '#channel-kit/event-mapping.ts';
 import { createYielder } from '#channel-kit/take-turns.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
@@ -186,7 +187,8 @@ export class Receiver {
       markPath: join(dataDir, 'polling'),
       heldUntil: this.#intake?.heldUntil,
       isClear: () => this.#durable.isClear,
-      take: (all) => this.#durable.take(...all.map((one) => ({ at: clock.now(), raw: JSON.stringify(one) }))),
+      take: (all) =>
+        this.#durable.take(...all.map((one) => ({ at: clock.now(), raw: this.#bound(writeRaw(one)) }))),
       onTrouble: (problem) => {
         health.set('connection', problem);
         if (problem !== undefined) this.#askServer('polling');

@@ -6,7 +6,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Duplex } from 'node:stream';
 import { Agent, buildConnector, ping, WebSocket } from 'undici';
 import { backoffMs } from '#channel-kit/backoff.ts';
-import { longestFrame } from '#channel-kit/bounded-json.ts';
+import { longestFrame } from '#channel-kit/read-json.ts';
 import { isRedirect, RedirectRefused } from '#channel-kit/redirects.ts';
 import type { Clock } from '#contracts/clock.ts';
 

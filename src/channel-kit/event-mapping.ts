@@ -44,14 +44,15 @@ export function unreadableEvent(
   error: unknown,
   nameOf: (digest: string) => readonly (string | number)[] = (digest) => [digest],
 ): UnreadableEvent {
-  const raw = rawOf(value);
+  const raw = writeRaw(value);
   const digest = createHash('sha256').update(raw).digest('hex').slice(0, 32);
   const problem = error instanceof Error ? error.message.slice(0, 500) : 'unreadable';
   const key = keyOf('unreadable', ...nameOf(digest));
   return { eventKey: key, raw: cleanText(raw.slice(0, rawLimit)), problem };
 }
 
-function rawOf(value: unknown): string {
+/** Writes any value as JSON, or, if it is nested too deeply for that, as Node.js shows it. */
+export function writeRaw(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'undefined';
   } catch {

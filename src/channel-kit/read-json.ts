@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 
 /** Longest text that is parsed, bytes or UTF-16 units: an honest one takes 5 ms, the worst, 95,000 keys, 0.1 s. */
 export const longestJson = 1024 * 1024;
+/** Longest message of a socket, bytes; a longer one ends the connection, since it arrives in one piece. */
+export const longestFrame = 16 * longestJson;
 /** Length kept of a text that isn't parsed. */
 const longestHead = 16_384;
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { textBound } from '#channel-kit/bounded-json.ts';
+import { eventShape } from '#channel-kit/json-guard.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
@@ -275,7 +275,7 @@ describe('the WebSocket beside the webhook', () => {
     const wait: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 50), signal);
     await begin(intake, { clock: { now: systemClock.now, wait } });
     await server.waitFor(() => server.openSockets === 1);
-    const mentions = Array.from({ length: textBound.marks }, () => ({}));
+    const mentions = Array.from({ length: eventShape.values }, () => ({}));
     for (const dataMessage of [nested(800), { mentions }])
       server.emit({ account: server.number, envelope: { sourceUuid: ada.uuid, dataMessage } });
     await intake.waitFor(() => intake.unreadable.length === 2);
