@@ -11,15 +11,19 @@ it('names commands as this installation runs them, in every text', () => {
   const { modules } = readSourceTree(root);
   const verbs = modules
     .filter(({ path }) => path.startsWith('src/cli/'))
-    .flatMap(({ text }) => [...text.matchAll(/\.command\('([a-z-]+)/g)].map(([, verb]) => verb));
+    .flatMap(({ text }) => [...text.matchAll(/(?:\.command|addGroup)\('([a-z-]+)/g)].map(([, verb]) => verb));
   expect(verbs).toEqual(expect.arrayContaining(['pair', 'start', 'why']));
   const literal = new RegExp(`(?:(?<![\\w./}-])parley|bin/parley\\.mjs) (?:${verbs.join('|')})\\b`);
-  const page = `${root}/src/server/page`;
+  const folders = ['src/server/page', 'src/texts'].map((folder) => `${root}${folder}`);
   const files = [
     ...modules.filter(
       ({ path }) => /^(?:src|channels|plugins)\//.test(path) && !path.endsWith('/own-commands.ts'),
     ),
-    ...readdirSync(page).map((name) => ({ path: name, text: readFileSync(`${page}/${name}`, 'utf8') })),
+    ...folders.flatMap((folder) =>
+      readdirSync(folder)
+        .filter((name) => !name.endsWith('.ts'))
+        .map((name) => ({ path: name, text: readFileSync(`${folder}/${name}`, 'utf8') })),
+    ),
   ];
   expect(files.length).toBeGreaterThan(300);
   const found = files.flatMap(({ path, text }) =>
