@@ -2,9 +2,8 @@
  * Reads the gateway's frames before the library acts on them. Pure. Every field is checked and every number
  * clamped: an interval of 0 would cause a flood of heartbeats, and so would one of 1e300.
  */
-import { boundProblem } from '#channel-kit/bounded-json.ts';
+import { longestJson, OversizedJson } from '#channel-kit/read-json.ts';
 import { clampRemote, remoteCount } from '#channel-kit/remote-number.ts';
-import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import { readySchema } from './payload-schema.ts';
 import { type Fields, fieldsOf } from './raw-fields.ts';
 
@@ -18,11 +17,12 @@ export type Frame =
 const heartbeatRange = { min: 1_000, max: 120_000, fallback: 41_250 } as const;
 const longestUrl = 1024;
 const longestName = 100;
+/** Longest beginning of a frame with all fields but its data. */
+const longestOuter = 500;
 
 /** Returns undefined for text that isn't a frame, and for a frame that asks for nothing. */
 export function readFrame(text: string): Frame | undefined {
-  const problem = boundProblem(text);
-  if (problem !== undefined) return readUnparsed(text, problem);
+  if (text.length > longestJson) return readOversized(text);
   const frame = objectIn(text);
   switch (frame.op) {
     case 0:
@@ -44,14 +44,15 @@ export function readFrame(text: string): Frame | undefined {
 }
 
 /**
- * Passes on the plain fields of an event that is too large to parse, so that it is recorded and Discord doesn't send it
- * again. Without its number, the session is dropped and the history is read instead.
+ * Passes on the name and number of an event that is too large to parse, so that it is recorded and Discord doesn't send
+ * it again. Without its number before its data, the session is dropped and the history is read instead.
  */
-function readUnparsed(text: string, problem: string): Frame | undefined {
-  const { op, t, s } = UnparsedJson.of(text, problem).fields;
-  if (op !== undefined && op !== 0) return undefined;
-  if (typeof t !== 'string' || typeof s !== 'number') return { op: 9, d: false };
-  return t === 'READY' ? undefined : readDispatch({ t, s, d: UnparsedJson.of(text, problem, 2) });
+function readOversized(text: string): Frame | undefined {
+  const [outer = ''] = text.slice(0, longestOuter).split('"d":');
+  const [op, t, s] = [/"op":(\d+)/, /"t":"(\w+)"/, /"s":(\d+)/].map((field) => field.exec(outer)?.[1]);
+  if (op !== undefined && op !== '0') return undefined;
+  if (t === undefined || s === undefined) return { op: 9, d: false };
+  return t === 'READY' ? undefined : readDispatch({ t, s: Number(s), d: new OversizedJson(text) });
 }
 
 function readDispatch({ t, d, s }: Fields): Frame | undefined {

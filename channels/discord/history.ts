@@ -4,6 +4,7 @@
  * session makes every conversation stale again.
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
+import { type OversizedJson, oversizedIn } from '#channel-kit/read-json.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { ChannelDeps, ChannelGap, GapCode } from '#contracts/channel.ts';
 import { type ConversationId, conversationId } from '#contracts/ids.ts';
@@ -11,9 +12,9 @@ import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
 import { isBlockedUpstream, type Refusal, readRefusal, reasonOf } from './failures.ts';
-import { isLater, isSnowflake, laterSnowflake, snowflakeAt, timeOf } from './ids.ts';
+import { isGiven, isLater, isSnowflake, laterSnowflake, snowflakeAt, timeOf } from './ids.ts';
 import type { Entry } from './intake-queue.ts';
-import { snowflakeOf } from './raw-fields.ts';
+import { latestIdIn, snowflakeOf } from './raw-fields.ts';
 
 export type BufferedEvents = {
   /** Called when it is their turn. */
@@ -219,8 +220,10 @@ export class History {
         await this.#read(channelId, limit);
         return;
       } catch (error) {
-        if (isTooLarge(error) && limit === 1) return this.#isTooLarge(channelId);
-        if (isTooLarge(error)) limit = Math.floor(limit / 10);
+        const oversized = oversizedIn(error);
+        if (oversized && limit === 1 && !(await this.#skip(channelId, oversized)))
+          return this.#isTooLarge(channelId);
+        if (oversized) limit = limit === 1 ? pageSize : limit / 10;
         const refusal = readRefusal(error);
         if (refusal && (await this.#isTurnedAwayAlone(refusal))) turnedAway += 1;
         const isFinal = refusal?.code !== undefined && [400, 403, 404].includes(refusal.status);
@@ -322,6 +325,18 @@ export class History {
     this.#gap(place, { after: this.#startOf(place), code: 'history-refused', reason });
   }
 
+  /** Records a message that is too large to be read, so that the next read begins after it. False without its id. */
+  async #skip(channelId: string, oversized: OversizedJson): Promise<boolean> {
+    const { directory, clock, store, entriesOf } = this.#deps;
+    const place = directory.placeOf(channelId);
+    const messageId = latestIdIn(oversized);
+    if (place === undefined || !isLater(messageId, this.#startOf(place))) return false;
+    if (!isGiven(messageId, clock.now())) return false;
+    const anchor = { conversation: anchorOf(place), messageId };
+    await store(entriesOf(oversized, place).map((entry) => ({ ...entry, anchor })));
+    return true;
+  }
+
   /** Reports a gap. Live events move the anchor past the message. */
   #isTooLarge(channelId: string): void {
     const place = this.#deps.directory.placeOf(channelId);
@@ -333,11 +348,6 @@ export class History {
   #gap(place: ChannelLocation, { after, ...why }: MissedStretch): void {
     this.#deps.gap({ conversation: place.route.conversation, since: timeOf(after), ...why });
   }
-}
-
-/** Says whether a page exceeded the bound; fewer messages are then requested. */
-function isTooLarge(error: unknown): boolean {
-  return error instanceof RangeError && 'code' in error && error.code === 'ERR_REPLY_TOO_LARGE';
 }
 
 type MissedStretch = { readonly after: string; readonly code: GapCode; readonly reason: string };

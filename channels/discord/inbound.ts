@@ -11,9 +11,9 @@ import {
   unreadableEvent,
   unsupported,
 } from '#channel-kit/event-mapping.ts';
-import { assertSafeJson } from '#channel-kit/json-guard.ts';
+import { assertSafeJson, eventShape, widestShape } from '#channel-kit/json-guard.ts';
+import { OversizedJson } from '#channel-kit/read-json.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
-import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
 import type { InboundEnvelope, InboundEvent, InboundMessage, Sender } from '#contracts/envelope.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
@@ -35,7 +35,7 @@ import {
 } from './payload-schema.ts';
 import { isAdministrative, readPermissions, senderOf } from './permissions.ts';
 import { provenanceOf } from './provenance.ts';
-import { fieldsOf, idIn } from './raw-fields.ts';
+import { fieldsOf, idIn, latestIdIn } from './raw-fields.ts';
 import type { RecentAuthors } from './recent.ts';
 
 /** One event of the gateway, as it came. */
@@ -69,7 +69,7 @@ export type ReadResult =
 
 export function readDispatch(dispatch: Dispatch, around: MappingContext): ReadResult {
   try {
-    assertSafeJson(dispatch.d);
+    assertSafeJson(dispatch.d, dispatch.t === 'GUILD_CREATE' ? widestShape : eventShape);
     return readKnown(dispatch, around);
   } catch (error) {
     return { kind: 'unreadable', row: unreadableRow(dispatch, around.session, error) };
@@ -109,7 +109,7 @@ const historic = 'history';
 /** Reads a message of the history, whose place is known. */
 export function readHistoric(data: unknown, place: ChannelLocation, around: MappingContext): ReadResult {
   try {
-    assertSafeJson(data);
+    assertSafeJson(data, eventShape);
     return readMessage(readMessageFields(data), place, around);
   } catch (error) {
     return { kind: 'unreadable', row: unreadableRow({ t: historic, d: data, s: 0 }, '', error) };
@@ -364,9 +364,9 @@ function envelopeOf({ route, chat }: ChannelLocation, { replyTo, ...known }: Kno
 
 /** Returns an unreadable event as a row for the intake to keep raw. */
 export function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): UnreadableEvent {
-  const id = idIn(d);
+  const isMessage = t === 'MESSAGE_CREATE' || t === historic;
+  const id = isMessage && d instanceof OversizedJson ? latestIdIn(d) : idIn(d);
   // The gateway and the history serialize the same message differently.
-  const isMessage = d instanceof UnparsedJson && (t === 'MESSAGE_CREATE' || t === historic);
   if (isMessage && isSnowflake(id)) return unreadableEvent({ t, d }, error, () => ['message', id]);
   const place = isSnowflake(id) ? [t, id] : [t, session, s];
   return unreadableEvent({ t, d }, error, (digest) => [...place, digest]);

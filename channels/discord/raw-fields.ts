@@ -1,14 +1,13 @@
 /** Reads Discord's data before or without a schema, so any field may be missing. */
 
 import { z } from 'zod';
-import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
-import { isSnowflake } from './ids.ts';
+import type { OversizedJson } from '#channel-kit/read-json.ts';
+import { isLater, isSnowflake } from './ids.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Returns the value as an object, or an empty one for anything else; of unparsed JSON, the fields that are known. */
+/** Returns the value as an object, or an empty one for anything else. */
 export function fieldsOf(value: unknown): Fields {
-  if (value instanceof UnparsedJson) return value.fields;
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
@@ -16,6 +15,15 @@ export function fieldsOf(value: unknown): Fields {
 export function idIn(value: unknown, name = 'id'): string {
   const id = fieldsOf(value)[name];
   return typeof id === 'string' || typeof id === 'number' ? String(id) : '';
+}
+
+/**
+ * Returns the id of a message that is too large to be parsed, `0` without any: the latest in it, since whatever a message
+ * names is older. People can't write one, because quotes in their texts are escaped.
+ */
+export function latestIdIn({ text }: OversizedJson): string {
+  const ids = [...text.matchAll(/"id":"(\d{1,20})"/g)].map(([, id = '0']) => id).filter(isSnowflake);
+  return ids.reduce((latest, id) => (isLater(id, latest) ? id : latest), '0');
 }
 
 /** Returns the id of an object as a snowflake; if it has none, `0`, which is earlier than any other. */

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { slowRetryMs } from '#channel-kit/backoff.ts';
-import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
+import { OversizedJson } from '#channel-kit/read-json.ts';
 import type { ChannelDeps, InboundBatch, Intake } from '#contracts/channel.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { DiscordApi } from './api.ts';
@@ -148,8 +148,9 @@ export class Receiver {
   /** Updates the directory before the event reaches the agent. */
   #learn(dispatch: Dispatch): void {
     const { t, d } = dispatch;
-    if (d instanceof UnparsedJson) {
-      if (t === 'GUILD_CREATE') void this.#askForLarge(idIn(d), this.#change.signal);
+    if (d instanceof OversizedJson) {
+      const guild = [...this.#awaitedGuilds].find((id) => d.text.includes(`"id":"${id}"`));
+      if (t === 'GUILD_CREATE' && guild !== undefined) void this.#askForLarge(guild, this.#change.signal);
       return;
     }
     if (t === 'CHANNEL_DELETE' || t === 'GUILD_DELETE') this.#removed(dispatch);

@@ -3,7 +3,7 @@
  * in memory for as long as a header says, and reads a response however long it is.
  */
 import { DefaultRestOptions, type ResponseLike } from 'discord.js';
-import { readJson, textBound } from '#channel-kit/bounded-json.ts';
+import { longestJson, readJson } from '#channel-kit/read-json.ts';
 import { isRedirect, RedirectRefused } from '#channel-kit/redirects.ts';
 import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
 import { proxyPauseMs } from './failures.ts';
@@ -38,6 +38,8 @@ class Redirect extends Error {
 }
 
 const longestBucket = 128;
+/** Fits a guild's 500 channels with hundreds of permissions each, bytes. */
+const longestList = 8 * longestJson;
 
 /** Seconds and counts, as the headers give them. */
 const headerRanges = {
@@ -69,7 +71,7 @@ export const makeRequest: MakeRequest = async (url, init) => {
     },
     arrayBuffer: async () => Uint8Array.from(await readBody(used())).buffer,
     text: async () => (await readBody(used())).toString('utf8'),
-    json: () => readJson(chunksOf(used())),
+    json: () => readJson(chunksOf(used()), url.includes('/guilds/') ? longestList : longestJson),
   };
 };
 
@@ -120,7 +122,7 @@ async function readBody(response: ResponseLike): Promise<Buffer> {
   let length = 0;
   for await (const chunk of chunksOf(response)) {
     length += chunk.length;
-    if (length > textBound.bytes) throw new Error('Discord’s answer does not end');
+    if (length > longestJson) throw new Error('Discord’s answer does not end');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -15,7 +15,7 @@ import {
   WebSocketShardDestroyRecovery,
   WebSocketShardEvents,
 } from '@discordjs/ws';
-import { longestFrame } from '#channel-kit/bounded-json.ts';
+import { longestFrame } from '#channel-kit/read-json.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { waitUntil } from './deadline.ts';
 import { networkReason } from './failures.ts';

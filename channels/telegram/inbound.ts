@@ -334,7 +334,7 @@ function routeOf(bot: Bot, chat: TelegramChat['id'], place: TopicFields = {}): R
 export function updateIdOf(update: unknown): number | undefined {
   const id =
     update instanceof OversizedJson
-      ? Number(/"update_id":\s*(\d{1,15})\b/.exec(update.head)?.[1])
+      ? Number(/"update_id":\s*(\d{1,15})\b/.exec(update.text)?.[1])
       : typeof update === 'object' && update !== null && 'update_id' in update
         ? update.update_id
         : undefined;

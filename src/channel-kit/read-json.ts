@@ -10,19 +10,20 @@ const longestHead = 16_384;
 
 /** JSON that is too long to be parsed: thrown as an error, or handed on as a value that can't be read. */
 export class OversizedJson extends RangeError {
-  readonly head: string;
+  /** As much of it as arrived. */
+  readonly text: string;
   readonly #digest: string;
 
   constructor(text: string, longest = longestJson) {
     super(`longer than ${longest} bytes`);
-    this.head = text.slice(0, longestHead);
+    this.text = text;
     this.#digest = createHash('sha256')
       .update(`${text.length} ${text.slice(0, longest)}`)
       .digest('hex');
   }
 
   toJSON(): string {
-    return `${this.head}… (${this.message}; sha256 ${this.#digest})`;
+    return `${this.text.slice(0, longestHead)}… (${this.message}; sha256 ${this.#digest})`;
   }
 }
 

@@ -35,7 +35,7 @@ it('stops reading a reply that never ends, and keeps its beginning', async () =>
   expect(sent).toBeLessThanOrEqual(longestJson);
   const oversized = oversizedIn(new Error('the call failed', { cause: error }));
   expect(oversized?.message).toBe(`longer than ${longestJson} bytes`);
-  expect(oversized?.head).toMatch(/^\[\{"id":1,/);
+  expect(oversized?.text).toMatch(/^\[\{"id":1,/);
   expect(JSON.stringify(oversized).length).toBeLessThan(40_000);
 });
 
