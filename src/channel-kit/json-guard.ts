@@ -1,5 +1,4 @@
 import { OversizedJson } from './read-json.ts';
-import { UnparsedJson } from './unparsed-json.ts';
 
 /** How deep JSON from outside may be nested, and how many values it may contain. */
 export type ShapeLimits = { readonly depth: number; readonly values: number };
@@ -11,10 +10,9 @@ export const eventShape: ShapeLimits = { depth: 64, values: 25_000 };
 
 /**
  * Finds what no honest JSON contains: prototype keys, bottomless nesting, endless lists, and values left unparsed
- * because of their size. Returns undefined if there is no problem.
+ * because of their length. Returns undefined if there is no problem.
  */
 export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
-  if (value instanceof UnparsedJson) return value.problem;
   return value instanceof OversizedJson ? value.message : measureJson(value, limits).problem;
 }
 

@@ -3,12 +3,10 @@
  * entire answer, and how many events may be read before other work gets a turn of the event loop.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { JsonMarks } from '#channel-kit/json-marks.ts';
 
 export type AnswerLimits = {
   readonly eventBytes: number;
-  /** Lines of an event, and brackets, braces and commas outside its strings, which determine the parsing time. */
-  readonly eventMarks: number;
+  readonly eventLines: number;
   readonly answerBytes: number;
   readonly eventsPerTurn: number;
 };
@@ -16,8 +14,7 @@ export type AnswerLimits = {
 const usualLimits: AnswerLimits = {
   // Fits a tool call with the longest accepted arguments, with every character escaped.
   eventBytes: 4 * 1024 * 1024,
-  // Takes 28 ms to parse if they are nested.
-  eventMarks: 50_000,
+  eventLines: 50_000,
   // A model's longest answer: 128,000 tokens, each with 1,000 bytes around it.
   answerBytes: 128 * 1024 * 1024,
   // Each event takes 20 µs from here to the transcript.
@@ -82,10 +79,9 @@ class Meter {
   readonly #hasEvents: boolean;
   #answerBytes = 0;
   #eventBytes = 0;
-  #eventMarks = 0;
+  #eventLines = 0;
   #lineBytes = 0;
   #last = 0;
-  #marks = new JsonMarks();
   #events = 0;
 
   constructor(limits: AnswerLimits, hasEvents: boolean) {
@@ -97,17 +93,17 @@ class Meter {
   endsTurn(byte: number): boolean {
     this.#answerBytes += 1;
     this.#eventBytes += 1;
-    if (this.#marks.isMark(byte) || byte === lineFeed) this.#eventMarks += 1;
+    if (byte === lineFeed) this.#eventLines += 1;
     this.#check();
     return this.#endsEvent(byte) && ++this.#events % this.#limits.eventsPerTurn === 0;
   }
 
   #check(): void {
-    const { answerBytes, eventBytes, eventMarks } = this.#limits;
+    const { answerBytes, eventBytes, eventLines } = this.#limits;
     const tooLarge = (what: string) => new AnswerTooLarge(`the answer is too large: ${what}`);
     if (this.#answerBytes > answerBytes) throw tooLarge(`more than ${answerBytes} bytes`);
     if (this.#eventBytes > eventBytes) throw tooLarge(`more than ${eventBytes} bytes in one event`);
-    if (this.#eventMarks > eventMarks) throw tooLarge(`more than ${eventMarks} values or lines in one event`);
+    if (this.#eventLines > eventLines) throw tooLarge(`more than ${eventLines} lines in one event`);
   }
 
   #endsEvent(byte: number): boolean {
@@ -122,8 +118,7 @@ class Meter {
     this.#lineBytes = 0;
     if (!this.#hasEvents || !isEmptyLine) return false;
     this.#eventBytes = 0;
-    this.#eventMarks = 0;
-    this.#marks = new JsonMarks();
+    this.#eventLines = 0;
     return true;
   }
 }

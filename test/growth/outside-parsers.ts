@@ -1,10 +1,10 @@
 /** Parsers of complete events, histories and documents from outside; those of texts are in `parsers.ts`. */
 
-import { boundProblem } from '#channel-kit/bounded-json.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
-import { UnparsedJson } from '#channel-kit/unparsed-json.ts';
+import { OversizedJson } from '#channel-kit/read-json.ts';
 import { readWritten as readDiscord } from '../../channels/discord/message-content.ts';
 import { readMessageFields as discordFields } from '../../channels/discord/payload-schema.ts';
+import { latestIdIn } from '../../channels/discord/raw-fields.ts';
 import { parseFrame } from '../../channels/signal/frame.ts';
 import { botOf as signalBot } from '../../channels/signal/ids.ts';
 import { readFrames } from '../../channels/signal/inbound.ts';
@@ -153,7 +153,6 @@ export const outsideParsers: readonly Parser[] = [
   { name: 'signal parseFrame', run: parseFrame },
   { name: 'signal readFrames', run: signalFrames },
   { name: 'telegram readBatch', run: telegramUpdates },
-  { name: 'boundProblem', run: boundProblem },
-  { name: 'UnparsedJson.of', run: (text) => UnparsedJson.of(text, 'too long') },
+  { name: 'discord latestIdIn', run: (text) => latestIdIn(new OversizedJson(text)) },
   { name: 'discord message', run: discordMessages },
 ];

@@ -8,7 +8,7 @@ import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
 import { aPatientClock, eventsOf, failureIn } from './builders.ts';
 
-const limits = { eventBytes: 40, eventMarks: 6, answerBytes: 2_000, eventsPerTurn: 10 };
+const limits = { eventBytes: 40, eventLines: 6, answerBytes: 2_000, eventsPerTurn: 10 };
 
 /** Returns what is read of an answer that arrives in these pieces. */
 async function readOf(pieces: readonly string[], type = 'text/event-stream'): Promise<readonly string[]> {
@@ -24,17 +24,14 @@ const wide = 'x'.repeat(36);
 
 test.each([
   ['events with every kind of line end', ['data: 1\n', '\ndata: 2\r', '\n\r\ndata: 3\r\r', 'data: 4']],
-  ['many marks in its strings', ['data: "[[[[\\"[[[[[[[{{{,,,"\n\n']],
-  ['more bytes and marks in all than one event may have', Array(20).fill(`${wide}\r\n\r\n[,{\n\n`)],
+  ['more bytes and lines in all than one event may have', Array(20).fill(`${wide}\r\n\r\n[,{\n\n`)],
 ])('reads an answer unchanged: %s', async (_what, pieces) => {
   expect((await readOf(pieces)).join('')).toBe(pieces.join(''));
 });
 
 test.each([
   ['an event that never ends', [wide, wide]],
-  ['lines that never end their event', Array(20).fill('data:\n')],
-  ['an event of many values', ['data: [[[[[[[1]]]]]]]\n\n']],
-  ['an event of many values after a string', ['data: ["\\\\",1,1,1,1,1,1,1]\n\n']],
+  ['lines that never end their event', Array(20).fill('d\n')],
   ['events without end', Array(300).fill('data: {}\n\n')],
   ['an answer without events that is as long', [`${wide}\n\n${wide}`], 'application/json'],
 ])('stops reading an answer that is too large: %s', async (_what, pieces, type = undefined) => {

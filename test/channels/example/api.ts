@@ -1,6 +1,6 @@
 /** The calls to the network. Each uses its own connection, so it is certain whether one was ever established. */
 import { type IncomingMessage, request } from 'node:http';
-import { readJson } from '#channel-kit/bounded-json.ts';
+import { readJson } from '#channel-kit/read-json.ts';
 import type { ExampleConfig } from './config.ts';
 import type { Answer, CallEnd } from './outbound.ts';
 
