@@ -1,5 +1,5 @@
 import { type ContextLimits, maxMessages, planCompaction } from './compaction-cut.ts';
-import { estimateTokens } from './context-size.ts';
+import { estimateTokens } from './fit-context.ts';
 import type { TurnMiddleware } from './loop-config.ts';
 
 /** A context above its threshold that no summary can bring below it. Sizes in tokens. */

@@ -1,7 +1,7 @@
 /** Chooses where to cut a history whose older part is replaced by a summary. Pure. */
 import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';
-import { estimateTokens, messageTokens } from './context-size.ts';
+import { estimateTokens, messageTokens } from './fit-context.ts';
 
 /** Sizes in tokens. */
 export type ContextLimits = {

@@ -3,7 +3,7 @@
 import { cleanText } from '#channel-kit/clean-text.ts';
 import { createYielder } from '#channel-kit/take-turns.ts';
 import { type AgentMessage, type MessagePart, textOf } from '#contracts/message.ts';
-import { unitsPerToken } from './context-size.ts';
+import { unitsPerToken } from './fit-context.ts';
 
 /** Arguments and results are shortened to this many UTF-16 units: the answers say what came of them. */
 const longestDetail = 2_000;

@@ -5,16 +5,16 @@ import type { AgentEvent } from '#contracts/agent-event.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';
-import { ContextSize } from './context-size.ts';
 import { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
+import { ContextSize } from './fit-context.ts';
 import type { AgentContext, AgentLoopConfig } from './loop-config.ts';
 import { createLoopGuard } from './loop-guard.ts';
 import type { RunEnd } from './model-turn.ts';
+import { toolSpecs } from './prepare-call.ts';
 import { AbortedError } from './race-abort.ts';
 import { type CallEntry, findResumption, noResumption, type Resumption } from './resumption.ts';
 import { openRunScope, type Run, type RunScope } from './run-scope.ts';
-import { toolSpecs } from './tool-specs.ts';
 import { finishBatch, runTurn, type TurnOutcome } from './turn.ts';
 
 /** The events of a run; the return value is the messages that the run has added. */

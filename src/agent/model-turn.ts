@@ -12,7 +12,7 @@ import {
 } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
 import { AssistantDraft } from './assistant-draft.ts';
-import { unitsPerToken } from './context-size.ts';
+import { unitsPerToken } from './fit-context.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
 import { openModelStream } from './model-stream.ts';
 import type { AbortReason, RunScope } from './run-scope.ts';

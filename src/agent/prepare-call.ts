@@ -1,8 +1,9 @@
 // Checks one call before it runs: not repeated endlessly → known and complete → valid arguments → not blocked by a
 // hook → permitted. The first "no" becomes the call's result; the tool never sees the call.
 
-import { prettifyError } from 'zod';
+import { prettifyError, type ZodType, z } from 'zod';
 import { type AgentMessage, type ToolCallData, unknownOutcome } from '#contracts/message.ts';
+import type { ToolSpec } from '#contracts/model.ts';
 import { lowestAuthority } from '#contracts/outcome.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { readInput } from './call-input.ts';
@@ -13,7 +14,6 @@ import { raceAbort } from './race-abort.ts';
 import type { CallState, OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
 import { begunText, cutText, errorResult, resultText } from './tool-result.ts';
-import { argumentProblem } from './tool-specs.ts';
 
 export type PreparedCall =
   | {
@@ -179,4 +179,53 @@ async function askPermission(
     return { kind: 'no', text: `not run: its permission could not be checked (${faultText(answer.error)})` };
   }
   return answer.value === 'allowed' ? { kind: 'yes' } : denied;
+}
+
+/** Describes the tools to the provider. Objects accept no additional properties. */
+export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
+  return tools.map((tool) => describe(tool).spec);
+}
+
+/** Returns the length of the tools' descriptions as JSON, UTF-16 units. */
+export function specsLength(tools: readonly Tool[]): number {
+  const brackets = 2;
+  return tools.reduce((length, tool) => length + describe(tool).length + 1, brackets - 1);
+}
+
+/** Names an argument that the tool doesn't have, if there is one; its schema would drop it silently. */
+function argumentProblem(tool: Tool, given: unknown): string | undefined {
+  const { properties, additionalProperties } = describe(tool).spec.inputSchema;
+  if (additionalProperties !== false || typeof given !== 'object' || given === null) return undefined;
+  const known = Object.keys(properties ?? {});
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return undefined;
+  return `unknown argument ${unknown.slice(0, 64)}; the tool takes ${known.join(', ') || 'none'}`;
+}
+
+type ToolDescription = { readonly spec: ToolSpec; readonly length: number };
+
+/** Tools are created for each run, but their schemas aren't, so each schema is described only once. */
+const described = new WeakMap<ZodType, ToolDescription>();
+
+function describe({ name, description, inputSchema }: Tool): ToolDescription {
+  const known = described.get(inputSchema);
+  if (known?.spec.name === name && known.spec.description === description) return known;
+  const spec = { name, description, inputSchema: jsonSchemaOf(inputSchema) };
+  const made = { spec, length: JSON.stringify(spec).length };
+  described.set(inputSchema, made);
+  return made;
+}
+
+function jsonSchemaOf(schema: ZodType): Record<string, unknown> {
+  const { $schema: _, ...body } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: closeObject,
+  });
+  return { type: 'object', ...body };
+}
+
+function closeObject({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  if (jsonSchema.type === 'object' && jsonSchema.additionalProperties === undefined)
+    jsonSchema.additionalProperties = false;
 }

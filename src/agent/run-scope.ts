@@ -1,8 +1,8 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { ToolSpec } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
-import type { ContextSize } from './context-size.ts';
 import type { Conversation } from './conversation.ts';
+import type { ContextSize } from './fit-context.ts';
 import type { AgentContext, AgentLoopConfig, TurnVerdict } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
 

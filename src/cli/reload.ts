@@ -10,7 +10,6 @@ import { reload } from '../operations/status.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { askGateway, askRunning, type RunningGateway, requireRunning } from './ask-gateway.ts';
 import type { CommandOutput } from './print.ts';
-import { reloadSignal } from './signals.ts';
 
 export type ReloaderDeps = {
   /** The configuration this process started with. */
@@ -139,4 +138,20 @@ function tell({ pid, role }: Told, kill: Kill): string {
       ? `${role} ${pid} has ended.`
       : `${role} ${pid} couldn't be told to reload (${code}), so it keeps its earlier settings. Restart it.`;
   }
+}
+
+/** Makes a process reload its configuration, wherever it runs; no process ends on it. */
+export const reloadSignal = 'SIGUSR2';
+
+/**
+ * Returns the signals that end a process, and those that make it reload its configuration. A closing terminal sends
+ * SIGHUP to end the programs running in it; elsewhere a supervisor sends it to request a reload.
+ */
+export function signalsOf(isInTerminal: boolean): {
+  readonly stop: readonly NodeJS.Signals[];
+  readonly reload: readonly NodeJS.Signals[];
+} {
+  return isInTerminal
+    ? { stop: ['SIGINT', 'SIGTERM', 'SIGHUP'], reload: [reloadSignal] }
+    : { stop: ['SIGINT', 'SIGTERM'], reload: [reloadSignal, 'SIGHUP'] };
 }

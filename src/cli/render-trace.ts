@@ -2,11 +2,9 @@
 
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
-import type { ApprovalFacts } from '../store/reads/why/read-approvals.ts';
 import type { EventFacts } from '../store/reads/why/read-items.ts';
-import type { PartFacts } from '../store/reads/why/read-parts.ts';
-import type { ModelCallFacts, RunFacts, ToolCallFacts } from '../store/reads/why/read-runs.ts';
-import type { ChildFacts } from '../store/reads/why/read-tree.ts';
+import type { ApprovalFacts, PartFacts } from '../store/reads/why/read-parts.ts';
+import type { ChildFacts, ModelCallFacts, RunFacts, ToolCallFacts } from '../store/reads/why/read-runs.ts';
 import type { MessageTrace, TraceSubject } from '../store/reads/why/trace.ts';
 import { type Fact, factLines, timeOf } from './fact-lines.ts';
 import { awaitedBy, itemEnd, itemFacts } from './render-item.ts';

@@ -16,9 +16,8 @@ import { workspaceDisks } from '../processes/disk-gate.ts';
 import { checkConfig, checkForStart } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
 import { gcWhenIdle } from './gc-when-idle.ts';
-import { createReloader } from './reload.ts';
+import { createReloader, signalsOf } from './reload.ts';
 import { settingsSources } from './settings-sources.ts';
-import { signalsOf } from './signals.ts';
 import { readVersion } from './version.ts';
 
 export type StartDeps = {

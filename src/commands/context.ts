@@ -1,5 +1,5 @@
 import { contextLimits } from '../agent/compaction-cut.ts';
-import { estimateTokens } from '../agent/context-size.ts';
+import { estimateTokens } from '../agent/fit-context.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
 import { readHistory } from '../store/reads/read-transcript.ts';
 import { fillText } from '../texts/chat-texts.ts';

@@ -11,9 +11,10 @@ import { withBoundedAnswers } from './bounded-answer.ts';
 import { createDemoProvider } from './demo.ts';
 import { metered } from './metering.ts';
 import { type CallObserver, observed } from './observers/call-observer.ts';
+import type { Tracer } from './observers/spans.ts';
 import { createOpenAiProvider } from './openai/openai.ts';
 import type { KeyNote, ProviderOptions } from './provider-options.ts';
-import type { ProviderWaits } from './provider-waits.ts';
+import { createProviderWaits, type ProviderWaits, type WaitingCalls } from './provider-waits.ts';
 import { withRetry } from './retry.ts';
 import { neverOfferingTools } from './unsupported.ts';
 
@@ -178,4 +179,48 @@ function createProviderOfKind(
     default:
       return kind satisfies never;
   }
+}
+
+/** All configured models, with retries and their waiting calls. */
+export type ConfiguredModel = {
+  readonly models: Models;
+  /** The default model's name, as shown to people. */
+  readonly name: string;
+  readonly isDemo: boolean;
+  /** Records spans; absent unless tracing is on. */
+  readonly tracer?: Tracer;
+  /** Returns the calls that wait for a retry; absent if none ever does. */
+  waiting?(): WaitingCalls;
+};
+
+type ModelDeps = Pick<ModelsDeps, 'clock' | 'log' | 'observers' | 'noteWindow' | 'noteKey'>;
+
+/** Creates the configured models; without a key, the labelled demo model. */
+export function configuredModel(
+  config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
+  deps: ModelDeps,
+): ConfiguredModel {
+  const { clock } = deps;
+  const waits = new Map<string, ProviderWaits>();
+  const waitsOf = (provider: string): ProviderWaits => {
+    const known = waits.get(provider) ?? createProviderWaits({ clock, random: Math.random });
+    waits.set(provider, known);
+    return known;
+  };
+  const models = createModels(config, { ...deps, waitsOf });
+  const isDemo = models.stackFor(config.model).id === 'demo';
+  return {
+    models,
+    name: isDemo ? 'demo' : config.model,
+    isDemo,
+    waiting: () => sumOf([...waits.values()].map((each) => each.waiting())),
+  };
+}
+
+function sumOf(all: readonly WaitingCalls[]): WaitingCalls {
+  const since = all.flatMap((each) => (each.since === undefined ? [] : [each.since]));
+  return {
+    count: all.reduce((sum, { count }) => sum + count, 0),
+    since: since.length > 0 ? Math.min(...since) : undefined,
+  };
 }

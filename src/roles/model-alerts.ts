@@ -4,7 +4,7 @@ import type { Log } from '#contracts/log.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { Config } from '../config/config.ts';
 import { namedModels } from '../config/model-settings.ts';
-import { type ConfiguredModel, configuredModel } from '../models/configured-model.ts';
+import { type ConfiguredModel, configuredModel } from '../models/models.ts';
 import type { CallObserver } from '../models/observers/call-observer.ts';
 import { openObservers } from '../models/observers/open-observers.ts';
 import { type KeyLabel, type KeyNote, labelKey } from '../models/provider-options.ts';

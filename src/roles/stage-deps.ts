@@ -5,7 +5,7 @@ import type { Probe } from '#contracts/probe.ts';
 import type { Config } from '../config/config.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
 import type { LoopWatch } from '../logging/loop-watch.ts';
-import type { ConfiguredModel } from '../models/configured-model.ts';
+import type { ConfiguredModel } from '../models/models.ts';
 import type { PluginEntry } from '../plugin-host/plugin-host.ts';
 import type { Closers } from '../processes/closers.ts';
 import type { EffectDispatcher } from '../queue/effect-dispatcher.ts';

@@ -3,6 +3,8 @@
  * preceding commit, and the call's end waits here for the commit that stores the turn. Every other call reserves its
  * maximum cost in its own commit. Rows still open when the run ends or is handed over are closed with it.
  */
+
+import { rememberSuccess } from '#channel-kit/keep-recent.ts';
 import {
   BudgetSpentError,
   type CallEnd,
@@ -11,10 +13,13 @@ import {
   type CallRate,
   type CallSubject,
   type CallTicket,
+  isUncounted,
+  type UncountedAgents,
 } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ModelInfo, ModelPurpose } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
+import type { BudgetRules } from '../models/budget-rules.ts';
 import {
   estimateStopped,
   isMiscount,
@@ -26,6 +31,8 @@ import {
   rateOf,
 } from '../models/call-bound.ts';
 import { costOf } from '../models/prices.ts';
+import type { IdentityLinks } from '../sessions/identities.ts';
+import { readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { BudgetLimit, BudgetRefusal } from '../store/money/budget.ts';
@@ -36,6 +43,7 @@ import {
   type NewModelCall,
   reserveCall,
 } from '../store/money/model-call.ts';
+import { readPayer } from '../store/reads/read-usage.ts';
 
 /** Dependencies of an attempt's ledger. */
 export type RunCallsDeps = {
@@ -261,4 +269,47 @@ function unreserved({ provider, model, request }: CallOpening): CallTerms {
     return { prompt, most: { prompt: promptBound(prompt, model.id, undefined), answer: request.maxTokens } };
   };
   return { rate: rateOf(provider, model), model, size, isUnreserved: true };
+}
+
+/** The budgets that runs count against. */
+export interface RunBudgets {
+  readonly uncounted: UncountedAgents;
+  /** Returns a function that yields one run's budgets at the time of each call, since each day has its own. */
+  limitsFor(run: Pick<ClaimedRun, 'runId' | 'agentId' | 'class'>): () => Promise<readonly BudgetLimit[]>;
+  /** Says whether an owner has written, who could raise a budget in chat. */
+  hasOwner(): Promise<boolean>;
+}
+
+type RunBudgetsDeps = {
+  readonly store: Pick<Store, 'read'>;
+  readonly clock: Clock;
+  readonly rules: BudgetRules;
+  /** Rules of the configuration, which a reload changes in place. */
+  readonly policy: {
+    readonly access: { readonly owners: ReadonlySet<string> };
+    /** Accounts of one person. */
+    readonly identityLinks: IdentityLinks;
+  };
+};
+
+/** Creates the budgets of this process's runs. */
+export function createRunBudgets({ store, clock, rules, policy }: RunBudgetsDeps): RunBudgets {
+  return {
+    uncounted: rules.uncounted,
+    limitsFor: (run) => {
+      if (isUncounted(rules.uncounted, run)) return async () => [];
+      const { runId, agentId } = run;
+      const payer = rememberSuccess(() => store.read(readPayer, { runId }));
+      return async () => {
+        const { person, identity, ...rest } = await payer();
+        // A run without a sender counts against no person's budget.
+        const name = person && (policy.identityLinks.get(person) ?? identity ?? person);
+        return rules.limitsOf({ ...rest, runId, agentId, person: name, at: clock.now() });
+      };
+    },
+    hasOwner: async () => {
+      const owners = [...policy.access.owners];
+      return (await store.read(readOwnerRoute, { owners })) !== undefined;
+    },
+  };
 }

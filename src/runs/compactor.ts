@@ -17,7 +17,7 @@ import {
   summaryPrompt,
   summaryRequest,
 } from '../agent/compaction-text.ts';
-import { estimateTokens, messageTokens, unitsPerToken } from '../agent/context-size.ts';
+import { estimateTokens, messageTokens, unitsPerToken } from '../agent/fit-context.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/keys.ts';
 import type { ChildRun } from '../store/children/child.ts';

@@ -5,7 +5,7 @@
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { sourceOf } from './request-source.ts';
+import { sourceOf } from './request-guard.ts';
 
 export type ConnectionLimits = {
   /** For a request's head, from the start of the connection or the end of its last request, ms. */

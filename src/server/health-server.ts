@@ -14,8 +14,7 @@ import { createAttemptLimiter, type Lockouts } from './attempt-limiter.ts';
 import { connectionLimits, limitConnections, serverOptionsOf } from './connection-limits.ts';
 import { isSameSecret } from './identity.ts';
 import { type Readiness, readyAnswer } from './readiness.ts';
-import { judgeHead, securityHeaders } from './request-guard.ts';
-import { sourceOf } from './request-source.ts';
+import { judgeHead, securityHeaders, sourceOf } from './request-guard.ts';
 
 export type HealthServerDeps = {
   /** Port to listen on; with 0, or if another program uses it, a free one is taken. */

@@ -35,11 +35,9 @@ import { createIdentityCheck, signInIdOf } from './identity.ts';
 import { servePage } from './page-files.ts';
 import { type Readiness, withinPatience } from './readiness.ts';
 import { mountRequestAuth } from './request-auth.ts';
-import { asksForSocket } from './request-guard.ts';
-import { sourceOf } from './request-source.ts';
-import { createSignInCodes } from './sign-in-codes.ts';
+import { asksForSocket, sourceOf } from './request-guard.ts';
 import { mountSignIn, mountStatus } from './sign-in-routes.ts';
-import { createSignIns, type SignInStore, type SignIns } from './sign-ins.ts';
+import { createSignInCodes, createSignIns, type SignInStore, type SignIns } from './sign-ins.ts';
 
 export type HttpServerDeps = {
   readonly host: string;

@@ -5,8 +5,7 @@ import type { AttemptLimiter } from './attempt-limiter.ts';
 import { type IdentityCheck, signInIdOf } from './identity.ts';
 import { type Readiness, readyAnswer } from './readiness.ts';
 import { type Refusal, refuse } from './request-auth.ts';
-import type { RedeemedCode, SignInCodes } from './sign-in-codes.ts';
-import type { SignIns } from './sign-ins.ts';
+import type { RedeemedCode, SignInCodes, SignIns } from './sign-ins.ts';
 
 export type SignInDeps = {
   readonly cookieName: () => string;

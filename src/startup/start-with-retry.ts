@@ -1,7 +1,7 @@
 /** Starts the gateway, or serves its page at the same address until the blocker is gone and the start succeeds. */
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
-import { configuredModel } from '../models/configured-model.ts';
+import { configuredModel } from '../models/models.ts';
 import type { GatewayOptions } from '../roles/stage-deps.ts';
 import { blockerFrom, findBlocker, type StartBlocker } from './start-blocker.ts';
 import {

@@ -17,7 +17,7 @@ import { secretsOf } from '../config/secrets-of.ts';
 import { createInboundPolicy, localLaneKey } from '../inbound/inbound-policy.ts';
 import { createLoopWatch } from '../logging/loop-watch.ts';
 import { createRedactor } from '../logging/redaction.ts';
-import { configuredModel } from '../models/configured-model.ts';
+import { configuredModel } from '../models/models.ts';
 import type { LaneChanges } from '../operations/lanes.ts';
 import type { StatusProblem } from '../operations/status.ts';
 import { type Closers, createClosers } from '../processes/closers.ts';

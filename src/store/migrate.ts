@@ -4,7 +4,10 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Alteration, SchemaSteps } from './base/schema-step.ts';
 import type { Tables } from './base/tables.ts';
-import { firstTables } from './migrations/0001-schema.ts';
+import { accessTables } from './migrations/0001/access.ts';
+import { deliveryTables } from './migrations/0001/delivery.ts';
+import { intakeTables } from './migrations/0001/intake.ts';
+import { laneTables } from './migrations/0001/lanes.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -13,6 +16,9 @@ import {
   readCatalog,
 } from './migrations/catalog.ts';
 import { applyStep, declareSteps, remakeIndex } from './migrations/notation.ts';
+
+/** Every table of the first version. */
+const firstTables = { ...intakeTables, ...laneTables, ...deliveryTables, ...accessTables };
 
 /**
  * The schema's steps by name, in order (docs/new-schema-step.md). A step named `NNNN-add-…` only adds (tables, indexes,

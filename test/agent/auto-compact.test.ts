@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { autoCompact, type StuckContext } from '../../src/agent/auto-compact.ts';
 import { contextLimits } from '../../src/agent/compaction-cut.ts';
-import { estimateTokens } from '../../src/agent/context-size.ts';
-import { fitContext } from '../../src/agent/fit-context.ts';
+import { estimateTokens, fitContext } from '../../src/agent/fit-context.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
 import type { AgentMessage } from '../../src/contracts/message.ts';
 import type { ModelRequest } from '../../src/contracts/model.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from '#contracts/tool.ts';
-import { toolSpecs } from '../../src/agent/tool-specs.ts';
+import { toolSpecs } from '../../src/agent/prepare-call.ts';
 
 function aTool(inputSchema: z.ZodType) {
   return defineTool({

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { printLines } from '../../src/cli/print.ts';
-import { reloadSignal } from '../../src/cli/signals.ts';
+import { reloadSignal } from '../../src/cli/reload.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { publishAddress } from './publish-address.ts';
 import { runParley } from './run-parley.ts';

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { agentId } from '#contracts/ids.ts';
-import { createReloader, notifyOthers } from '../../src/cli/reload.ts';
-import { reloadSignal, signalsOf } from '../../src/cli/signals.ts';
+import { createReloader, notifyOthers, reloadSignal, signalsOf } from '../../src/cli/reload.ts';
 import type { Config } from '../../src/config/config.ts';
 import { compareSettings } from '../../src/config/live-settings.ts';
 import { loadConfig } from '../../src/config/load-config.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { reloadSignal } from '../../src/cli/signals.ts';
+import { reloadSignal } from '../../src/cli/reload.ts';
 import { aServer } from '../server/a-server.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { aFolder } from '../support/own-folder.ts';

@@ -1,6 +1,6 @@
 /** The kill points of a summary that a person asks for: before it is made, and after it is stored. */
 import { summaryParts } from '../../src/agent/compaction-text.ts';
-import { messageTokens } from '../../src/agent/context-size.ts';
+import { messageTokens } from '../../src/agent/fit-context.ts';
 import { fillText, textsFor } from '../../src/texts/chat-texts.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
 import type { Play, Scenario } from './kill-scenarios.ts';

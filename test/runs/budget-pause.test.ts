@@ -11,9 +11,9 @@ import { type BudgetSettings, createBudgetRules } from '../../src/models/budget-
 import { createDemoProvider } from '../../src/models/demo.ts';
 import { createRoomWaker } from '../../src/queue/room-waker.ts';
 import { settingsApplier } from '../../src/roles/apply-settings.ts';
+import { createRunBudgets } from '../../src/runs/call-ledger.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
-import { createRunBudgets } from '../../src/runs/run-budgets.ts';
 import { identityLinksFrom } from '../../src/sessions/identities.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';

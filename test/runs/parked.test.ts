@@ -5,7 +5,7 @@ import { type FeedEvent, isForClients } from '../../src/contracts/feed.ts';
 import type { CallRef, SettleCall, Tool } from '../../src/contracts/tool.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import { createSettleCall } from '../../src/runs/settle-call.ts';
+import { createSettleCall } from '../../src/runs/park.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aTool } from '../agent/support/builders.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAttemptLimiter, defaultAttemptLimits } from '../../src/server/attempt-limiter.ts';
 import { createIdentityCheck } from '../../src/server/identity.ts';
-import { sourceOf } from '../../src/server/request-source.ts';
+import { sourceOf } from '../../src/server/request-guard.ts';
 
 const token = 'q7Zr2mXk9vTb4NwLs8Jd1HfG';
 const noLockouts = { find: async () => undefined, record: async () => undefined };

@@ -1,18 +1,20 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
 import { findRow } from '../../base/row-access.ts';
 import { readPartKey } from '../own-messages.ts';
+import { readEventsOf, readItems } from './read-items.ts';
 import {
   approvalOfPart,
   approvalsOfEvents,
+  type Origin,
   originOfApproval,
+  originOfPart,
+  partKeysOf,
   partKeysOfApproval,
   readApprovals,
-} from './read-approvals.ts';
-import { readEventsOf, readItems } from './read-items.ts';
-import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
+  readParts,
+} from './read-parts.ts';
 import { type RecordTrace, readRecord } from './read-record.ts';
-import { readRuns } from './read-runs.ts';
-import { readTree } from './read-tree.ts';
+import { readRuns, readTree } from './read-runs.ts';
 import { resolveSubject } from './resolve-subject.ts';
 import type { Candidate, MessageTrace, TraceSubject } from './trace.ts';
 

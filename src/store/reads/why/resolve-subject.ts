@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
 import type { Tx } from '../../base/command.ts';
 import { keyColumns } from '../../base/row-access.ts';
-import { conversationsNamed, findDirect, readRef, readWriter } from './people.ts';
-import { findByCode } from './read-approvals.ts';
-import type { RecordSubject } from './read-record.ts';
+import { findByCode } from './read-parts.ts';
+import { conversationsNamed, findDirect, type RecordSubject, readRef, readWriter } from './read-record.ts';
 import type { Candidate, NamedCandidate, TraceSubject } from './trace.ts';
 
 export type Found =

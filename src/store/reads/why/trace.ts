@@ -1,8 +1,6 @@
-import type { ApprovalFacts } from './read-approvals.ts';
 import type { EventFacts, ItemFacts } from './read-items.ts';
-import type { PartFacts } from './read-parts.ts';
-import type { RunFacts } from './read-runs.ts';
-import type { ChildFacts } from './read-tree.ts';
+import type { ApprovalFacts, PartFacts } from './read-parts.ts';
+import type { ChildFacts, RunFacts } from './read-runs.ts';
 
 /**
  * A message's trace from the store: names, states, times and counts. Contains no message text except requested
