@@ -10,20 +10,24 @@ const longestHead = 16_384;
 
 /** JSON that is too long to be parsed: thrown as an error, or handed on as a value that can't be read. */
 export class OversizedJson extends RangeError {
-  /** As much of it as arrived. */
-  readonly text: string;
+  readonly #text: string;
   readonly #digest: string;
 
   constructor(text: string, longest = longestJson) {
     super(`longer than ${longest} bytes`);
-    this.text = text;
+    this.#text = text;
     this.#digest = createHash('sha256')
       .update(`${text.length} ${text.slice(0, longest)}`)
       .digest('hex');
   }
 
+  /** As much of it as arrived; no property, so that a log of the error doesn't contain it. */
+  get text(): string {
+    return this.#text;
+  }
+
   toJSON(): string {
-    return `${this.text.slice(0, longestHead)}… (${this.message}; sha256 ${this.#digest})`;
+    return `${this.#text.slice(0, longestHead)}… (${this.message}; sha256 ${this.#digest})`;
   }
 }
 

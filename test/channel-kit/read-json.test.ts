@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { longestJson, OversizedJson, oversizedIn, readJson } from '#channel-kit/read-json.ts';
@@ -37,6 +38,7 @@ it('stops reading a reply that never ends, and keeps its beginning', async () =>
   expect(oversized?.message).toBe(`longer than ${longestJson} bytes`);
   expect(oversized?.text).toMatch(/^\[\{"id":1,/);
   expect(JSON.stringify(oversized).length).toBeLessThan(40_000);
+  expect(inspect(oversized).length).toBeLessThan(4_000);
 });
 
 it('tells two long texts apart that begin alike', () => {

@@ -424,4 +424,26 @@ describe('threat 18: untrusted JSON', () => {
       expect(most.bytes).toBeLessThanOrEqual(longestJson);
     },
   );
+
+  it('asks for fewer updates where many are too large together, and loses none', async () => {
+    const texts = Array.from({ length: 12 }, (_, at) => `message ${at}`);
+    for (const [at, text] of texts.entries()) {
+      const chat = { id: 77, type: 'private', first_name: 'Ada' };
+      const message = {
+        message_id: 1000 + at,
+        date: 1_790_000_000,
+        chat,
+        from: { ...chat, is_bot: false },
+        text,
+      };
+      const padding = 'x'.repeat(longestJson / 8);
+      server.updates.pushRaw({ update_id: 900_000_000 + at, message: { ...message, padding } });
+    }
+    await begin();
+    await intake.waitFor(() => intake.texts.length === texts.length);
+    expect(intake.texts).toEqual(texts);
+    expect(intake.unreadable).toEqual([]);
+    says('behind');
+    await intake.waitFor(() => intake.texts.includes('behind'));
+  });
 });
