@@ -195,10 +195,9 @@ function bounded(lines: readonly string[]): readonly string[] {
   return left === 0 ? kept : [...kept, `[${left} more lines aren’t shown]`];
 }
 
-/**
- * Components as text: what cards of "Components V2" say and show, and the labels of buttons and menus. A component of
- * an unknown kind is read by the fields that it has in common with the known ones. Pure; linear in what is read.
- */
+// Components as text: what cards of "Components V2" say and show, and the labels of buttons and menus. A component of
+// an unknown kind is read by the fields that it has in common with the known ones. Pure; linear in what is read.
+
 /** Discord allows 40 components in a message, three levels deep. */
 const maxDepth = 8;
 const maxComponents = 200;
@@ -301,7 +300,8 @@ function linkTo(file: File, kind: MediaLink['kind'], name?: string): MediaLink |
   return { url: isUpload ? original : from, kind: known, id, mimeType, name: name ?? nameIn(original) };
 }
 
-/** Embeds as text: cards that programs make, and Discord's previews of links. Always data. Pure. */
+// Embeds as text: cards that programs make, and Discord's previews of links. Always data. Pure.
+
 /** A picture in one of these is content; in a preview of a page it is decoration, and only its address is shown. */
 const picturedTypes = new Set(['rich', 'image', 'gifv']);
 

@@ -355,10 +355,8 @@ function percentEncode(url: string, characters: RegExp): string {
   );
 }
 
-type EscapeRange = { readonly start: number; readonly end: number };
-
 /** `line`: the line's state at the start of the range; updated to that at the end. */
-function escapeRange(text: string, { start, end }: EscapeRange, around: WriteContext): string {
+function escapeRange(text: string, { start, end }: Range, around: WriteContext): string {
   const { line } = around;
   let out = '';
   for (let index = start; index < end; index += 1) {

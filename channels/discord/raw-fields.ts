@@ -32,10 +32,9 @@ export function snowflakeOf(value: unknown): string {
   return isSnowflake(id) ? id : '0';
 }
 
-/**
- * Schemas for fields that a message can do without: a value that is null, absent or of another kind counts as absent,
- * and one that is too long is cut. Only what access depends on may make a message unreadable.
- */
+// Schemas for fields that a message can do without: a value that is null, absent or of another kind counts as absent,
+// and one that is too long is cut. Only what access depends on may make a message unreadable.
+
 /** Text of at most `max` UTF-16 code units; a number is text, too. */
 export function softText(max: number) {
   return z

@@ -295,11 +295,10 @@ function versionOf(event: InboundEvent): readonly string[] {
   }
 }
 
-/**
- * Explains why signal-cli couldn't read a message; it only gives the class of its exception. Pure. A message that it
- * can't decrypt is requested again from the sender's app. One from a person with a new key stays in its cache for 30
- * days, and is delivered once that key is trusted.
- */
+// Explains why signal-cli couldn't read a message; it only gives the class of its exception. Pure. A message that it
+// can't decrypt is requested again from the sender's app. One from a person with a new key stays in its cache for 30
+// days, and is delivered once that key is trusted.
+
 /** The same message has been read before, or it is this device's own. */
 const isReadAlready = (type: string | null | undefined) => /DuplicateMessage|SelfSend/.test(type ?? '');
 

@@ -140,7 +140,8 @@ function attachmentOf({
   ];
 }
 
-/** Lines for the content of a message other than words. Pure; core marks them as data and bounds them. */
+// Lines for the content of a message other than words. Pure; core marks them as data and bounds them.
+
 /** Returns a line each, or several for a poll; empty if there is only text. */
 function describedIn(content: Content): readonly string[] {
   const { pollCreate, contacts, sticker, payment, previews, attachments } = content;

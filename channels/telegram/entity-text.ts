@@ -11,7 +11,7 @@ type Mark = ((words: string, entity: Entity) => string) | undefined;
 
 const around = (mark: string) => (words: string) => wrapWords(words, mark);
 
-/** Formatting as the model reads it: Markdown around words. The words themselves stay as they were written. */
+// Formatting as the model reads it: Markdown around words. The words themselves stay as they were written.
 
 /** Longer addresses are left out: nothing real has one, and each may be repeated thousands of times. */
 const maxUrlLength = 2048;

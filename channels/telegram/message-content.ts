@@ -285,7 +285,8 @@ function provenanceOf(
   return beginsInQuotation ? 'quoted' : 'typed';
 }
 
-/** The event of a new message and of an edit: its content, or why it isn't read. Pure. */
+// The event of a new message and of an edit: its content, or why it isn't read. Pure.
+
 /** Reads the message. Without any content, it is refused by the name of its first field that isn't read. */
 export function readContentEvent(message: Message, body: unknown, bot: Bot): InboundEvent {
   const elsewhere = unansweredPlace(message);

@@ -16,10 +16,8 @@ import {
   userSchema,
 } from './fields.ts';
 
-/**
- * The fields that Parley reads from an update. Unknown keys are dropped and broken fields are absent, so neither makes a
- * message unreadable. Only ids by which access, identity or a migration is decided may refuse an update.
- */
+// The fields that Parley reads from an update. Unknown keys are dropped and broken fields are absent, so neither makes
+// a message unreadable. Only ids by which access, identity or a migration is decided may refuse an update.
 
 /** The id in a group's migration; it can't be that of a person or a private chat. */
 const groupId = z.preprocess(noId, z.int().max(-1).optional());

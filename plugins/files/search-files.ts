@@ -90,7 +90,8 @@ function report(
   return shown.join('\n');
 }
 
-/** Finds a passage in a file in linear time, whatever they contain, and in slices of a few milliseconds. */
+// Finds a passage in a file in linear time, whatever they contain, and in slices of a few milliseconds.
+
 /** How often the passage occurs, counted up to 2 and including overlaps, and where it first begins. */
 type Occurrences = { readonly count: 0 | 1 | 2; readonly first: number };
 

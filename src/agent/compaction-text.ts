@@ -211,11 +211,10 @@ function isPath(name: string): boolean {
   return name.startsWith('/') || name.startsWith('~') || /\d|\.|\/.*\//.test(name);
 }
 
-/**
- * The memory of a conversation: facts that the summarising model lists along with its summary. They are repeated word
- * for word in every later summary of the session, and stored nowhere else. A fact is removed only when that model names
- * its number.
- */
+// The memory of a conversation: facts that the summarising model lists along with its summary. They are repeated word
+// for word in every later summary of the session, and stored nowhere else. A fact is removed only when that model
+// names its number.
+
 /** Longest fact, UTF-16 units. */
 const longestFact = 300;
 /** Characters that the list adds around each fact. */

@@ -49,10 +49,9 @@ function leftOut(count: number, next: AgentMessage | undefined): AgentMessage {
   };
 }
 
-/**
- * Shortens old tool results, in the request only. The point before which results count as old moves in steps, so the
- * beginning of the request stays the same for many turns and the provider can cache it.
- */
+// Shortens old tool results, in the request only. The point before which results count as old moves in steps, so the
+// beginning of the request stays the same for many turns and the provider can cache it.
+
 /** The newest part of the context, which is kept in full, tokens. */
 const whole = 40_000;
 /** How far the point moves in one step, tokens. */
@@ -86,7 +85,8 @@ function shortenedPart(part: MessagePart): MessagePart {
   return { type: 'tool_result', data: { ...part.data, content: `${content.slice(0, leftUnits)}\n${note}` } };
 }
 
-/** How many tokens a conversation takes: the count of the last call, plus an estimate of everything newer. */
+// How many tokens a conversation takes: the count of the last call, plus an estimate of everything newer.
+
 /** UTF-16 units per token: low for most languages, so that estimates err on the safe side. */
 export const unitsPerToken = 3;
 /** Cost of an image, tokens (Anthropic: at most about 1,600). */

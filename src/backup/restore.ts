@@ -206,10 +206,9 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/**
- * Decides whether a folder is the backup that its manifest describes: nothing in it leads elsewhere, every file is
- * listed, and every listed file is as it was written. A backup may have been on a stick or a server in the meantime.
- */
+// Decides whether a folder is the backup that its manifest describes: nothing in it leads elsewhere, every file is
+// listed, and every listed file is as it was written. A backup may have been on a stick or a server in the meantime.
+
 /** Throws ParleyError `invalid_input` naming the first file that doesn't belong there, is missing or was changed. */
 export async function verifyBackup({ path, manifest }: FoundBackup): Promise<void> {
   refuseUnsafeNames(path, manifest);

@@ -1,9 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 
-/**
- * Determines how far a request got that failed without an answer. Every channel checks this before it repeats a
- * send, because a message that may have left is never resent blindly.
- */
+// Determines how far a request got that failed without an answer. Every channel checks this before it repeats a send,
+// because a message that may have left is never resent blindly.
 
 /** Codes of Node.js, OpenSSL and undici for connections that were never established. */
 const neverConnected = new Set([

@@ -264,7 +264,7 @@ function report(error: unknown, program: Command, args: readonly string[]): Exit
   return 1;
 }
 
-/** Words what is wrong with the words of a command line, and what was probably meant. */
+// Words what is wrong with the words of a command line, and what was probably meant.
 
 /** Returns a sentence for the error; undefined when the help was shown instead. */
 function describeUsageError(

@@ -101,7 +101,8 @@ function ownOf<Value extends object>(record: Readonly<Record<string, Value>>, na
   return (Object.hasOwn(record, name) ? record[name] : undefined) ?? {};
 }
 
-/** Decides which lane an event enters, for intake and for anything that shows people their lanes. */
+// Decides which lane an event enters, for intake and for anything that shows people their lanes.
+
 /** The agent that answers an event, and the key of the lane it enters. */
 type LaneAddress = { readonly agent: AgentId; readonly laneKey: string };
 

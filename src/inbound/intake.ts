@@ -410,10 +410,9 @@ async function continuesText(
   return sentAt !== undefined && Math.abs(envelope.sentAt - sentAt) <= joinMs + roundingMs;
 }
 
-/**
- * Decides how far an event's times are trusted. `sentAt` may come from the sender's own clock and is only displayed;
- * limits count by the time when a server, or Parley, received the event.
- */
+// Decides how far an event's times are trusted. `sentAt` may come from the sender's own clock and is only displayed;
+// limits count by the time when a server, or Parley, received the event.
+
 /** No platform keeps events longer, and by then limits have long been free again. */
 const longestBacklogMs = 24 * 3_600_000;
 

@@ -424,11 +424,10 @@ function eventOf({ envelope, role }: ArrivingEvent): Omit<Proposal, 'decision'> 
   return { ...base, ...named, fingerprint, ...(fields.length > 0 && { detail: fields.join(', ') }) };
 }
 
-/**
- * The one rule about whose words an event carries: only words typed by its sender can be a command or call the bot by
- * name. Everything else is data, which the model may read and nothing obeys. Nothing else in intake turns an event into
- * a command.
- */
+// The one rule about whose words an event carries: only words typed by its sender can be a command or call the bot by
+// name. Everything else is data, which the model may read and nothing obeys. Nothing else in intake turns an event
+// into a command.
+
 /** Returns the command that an event gives; undefined if it is none, whatever it looks like. */
 function readOrder(event: InboundEvent, bot: { readonly name?: string }): Order | undefined {
   if (event.kind === 'stop') return stopOrder();

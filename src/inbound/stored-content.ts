@@ -234,10 +234,9 @@ function nameOf({ sender }: InboundEnvelope): string {
   return cleanLabel(sender.name) || 'Somebody';
 }
 
-/**
- * Bounds and cleans the content of messages other than written words: lines that describe it, and the names of fields
- * that this version doesn't know. Both come from outside and are only ever data.
- */
+// Bounds and cleans the content of messages other than written words: lines that describe it, and the names of fields
+// that this version doesn't know. Both come from outside and are only ever data.
+
 /** Limits on the lines of one message: a poll, an embed or a checklist has far less. In UTF-16 code units. */
 const maxLines = 200;
 const maxLineLength = 4096;

@@ -183,10 +183,8 @@ export function openConnection(call: AbortSignal): Connection {
   };
 }
 
-/**
- * Which addresses a configured base URL may mean. People copy it from a server's documents with or without its version,
- * or with the path of a call. Pure.
- */
+// Which addresses a configured base URL may mean. People copy it from a server's documents with or without its
+// version, or with the path of a call. Pure.
 
 /** Paths of calls, which the SDKs append themselves. */
 const callPath = /\/(?:chat\/completions|completions|responses|messages|models|chat)$/;

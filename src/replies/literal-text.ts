@@ -216,10 +216,9 @@ function standIn(text: string): string {
   });
 }
 
-/**
- * Tells stars that are wildcards or operators (`src/**`, `*.log`, `a*b*c`, `x**2`) from those that mark emphasis. A star
- * next to the signs of a path is a wildcard; one between two letters or digits multiplies, unless emphasis is open.
- */
+// Tells stars that are wildcards or operators (`src/**`, `*.log`, `a*b*c`, `x**2`) from those that mark emphasis. A
+// star next to the signs of a path is a wildcard; one between two letters or digits multiplies, unless emphasis is
+// open.
 
 /** Scripts that put spaces between words; emphasis begins at a word there, but anywhere in Chinese or Japanese. */
 const WORD = /[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\d]/u;

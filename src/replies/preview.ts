@@ -184,11 +184,10 @@ function endOfBlocks(text: string): number {
   return end;
 }
 
-/**
- * Decides how much of a text that is still being written may be shown: never a prefix of a silent
- * token, never anything that the final decision (silence.ts) would remove, and natural text as soon
- * as it can be told apart from a token.
- */
+// Decides how much of a text that is still being written may be shown: never a prefix of a silent token, never
+// anything that the final decision (silence.ts) would remove, and natural text as soon as it can be told apart from a
+// token.
+
 /** Returns the part of an unfinished text that may be shown, whatever is written next. */
 export function visibleWhileStreaming(written: string, context: SilenceContext): string {
   const text = sanitizeStreaming(written).trimStart();

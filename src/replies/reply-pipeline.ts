@@ -186,7 +186,8 @@ function replyTarget(route: ReplyRoute, replyTag?: string): MessageId | undefine
   return messageId(replyTag);
 }
 
-/** The sources of a search model's answer, as Markdown below it. */
+// The sources of a search model's answer, as Markdown below it.
+
 /** Returns the text with its sources, numbered as the text refers to them. They aren't repeated if it links them all. */
 export function withSources(text: string, sources: readonly Source[]): string {
   if (sources.every(({ url }) => text.includes(url))) return text;

@@ -280,7 +280,8 @@ function skip(scan: Scan, length: number): boolean {
   return true;
 }
 
-/** The only outbound sanitiser. It removes controls first, so that none can hide a marker, then scaffolding. */
+// The only outbound sanitiser. It removes controls first, so that none can hide a marker, then scaffolding.
+
 /** Returns a finished answer as a person may see it, and the reply tag it contained. */
 export function sanitizeOutbound(text: string): StripResult {
   return stripScaffolding(stripControls(text));

@@ -147,7 +147,8 @@ export function openLiveEvents(
   return createLiveEvents({ ...deps, redis: connections, keys });
 }
 
-/** Registers this process in the store, and finds the folder's dead processes by their free locks. */
+// Registers this process in the store, and finds the folder's dead processes by their free locks.
+
 /** This process's entry among the processes of one data folder. */
 interface ProcessRegistry {
   /**

@@ -191,10 +191,9 @@ class EditedMessage implements PreviewSurface {
   }
 }
 
-/**
- * A preview whose process died or got no response before the platform's id was known. If the network's history can be
- * read, the message is looked up there; otherwise its fate is unknown, and `parley why` says so.
- */
+// A preview whose process died or got no response before the platform's id was known. If the network's history can be
+// read, the message is looked up there; otherwise its fate is unknown, and `parley why` says so.
+
 /** Looks for the preview once; resolves with it if it exists. Never rejects. */
 export type FindLostPreview = () => Promise<LivePreview | undefined>;
 

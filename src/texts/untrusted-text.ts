@@ -94,7 +94,8 @@ function stripJoiners(text: string): string {
   return kept;
 }
 
-/** Encloses strangers' text, which is data, between two lines with a random boundary. */
+// Encloses strangers' text, which is data, between two lines with a random boundary.
+
 /** A random delimiter, so that no text can contain it on purpose. */
 export type Delimiter = Brand<'Boundary'>;
 

@@ -184,7 +184,8 @@ export async function blankNotice(tx: StepTx, noticeKey: string): Promise<void> 
     .execute();
 }
 
-/** Applies the answer to a pairing request. */
+// Applies the answer to a pairing request.
+
 /** Returns the lane of the message kept for the person, while the question is still open. */
 export async function laneOfKept(
   tx: Tx,

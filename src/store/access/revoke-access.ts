@@ -82,10 +82,10 @@ async function accountsOf(tx: Tx, ref: string): Promise<readonly string[]> {
   return rows.map((row) => row.account);
 }
 
-/**
- * Ends all work for people who may no longer write: their waiting messages, the runs that took one of them, and all
- * work resulting from such a run: sub-agents, their announcements, the runs that report those, and the session's title.
- */
+// Ends all work for people who may no longer write: their waiting messages, the runs that took one of them, and all
+// work resulting from such a run: sub-agents, their announcements, the runs that report those, and the session's
+// title.
+
 /** A sender on one bot account. */
 type Person = { readonly account: string; readonly peerId: string };
 

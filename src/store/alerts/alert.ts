@@ -176,11 +176,10 @@ export const dismissNotice: StoreCommand<{ readonly id: string }, 'done' | 'not-
   },
 };
 
-/**
- * How alerts are named in the store. 0.2.0 fails at a kind that it doesn't know, and from then on tells its owner
- * nothing. After a way back it must find none, so newer kinds are stored under one that it ends by itself at its start:
- * a full context of an agent that doesn't exist. This version skips the kinds that a later one may store.
- */
+// How alerts are named in the store. 0.2.0 fails at a kind that it doesn't know, and from then on tells its owner
+// nothing. After a way back it must find none, so newer kinds are stored under one that it ends by itself at its
+// start: a full context of an agent that doesn't exist. This version skips the kinds that a later one may store.
+
 /** Kind and subject of an alert, which identify it. */
 export type AlertName = Pick<Alert, 'kind' | 'subject'>;
 

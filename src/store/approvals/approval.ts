@@ -129,7 +129,8 @@ function approvalOf(row: Selectable<ApprovalsTable>): Approval {
   return { ...row, details: parseJson(row.details) as Approval['details'] };
 }
 
-/** Asks a question in a conversation, and shows there who decided it. */
+// Asks a question in a conversation, and shows there who decided it.
+
 /** An answer to a question. */
 export type Verdict = 'approve' | 'deny';
 

@@ -236,10 +236,9 @@ export function innerContent(tx: Tx, text: string, prompt = text): InboxContent 
   return { text, prompt, sender: { id: '', name: '' }, sentAt: tx.now, attachments: [] };
 }
 
-/**
- * Lanes are locked ancestors first. A step that ends a child's run also writes to the lanes and sessions above it, so
- * it locks those before its own lane; it then holds everything that other steps of its family could wait for.
- */
+// Lanes are locked ancestors first. A step that ends a child's run also writes to the lanes and sessions above it, so
+// it locks those before its own lane; it then holds everything that other steps of its family could wait for.
+
 /** Locks a lane whose run may end, and those above it if it is a child's. */
 export async function lockLineage(tx: Tx, laneKey: string): Promise<Lane | undefined> {
   await lockAbove(tx, laneKey);

@@ -334,7 +334,8 @@ export async function insertNotice(tx: Tx, { text, laneKey, asked, ...notice }: 
   return insertPart(tx, { ...notice, content, purpose: 'notice', ...timeline });
 }
 
-/** Changes the text of an earlier part, whether it is still waiting, on its way, or shown. */
+// Changes the text of an earlier part, whether it is still waiting, on its way, or shown.
+
 /** A new text for a part. */
 type PartChange = {
   readonly key: string;

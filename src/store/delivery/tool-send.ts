@@ -174,10 +174,9 @@ export const readPartStates: StoreQuery<{ readonly keys: readonly string[] }, re
   },
 };
 
-/**
- * Decides which messages a tool may refer to: those in the conversation it sends to that its session has received or
- * sent. An id may come from anywhere, so any other message is refused.
- */
+// Decides which messages a tool may refer to: those in the conversation it sends to that its session has received or
+// sent. An id may come from anywhere, so any other message is refused.
+
 /** Represents the agent's own newest message; no network has such an id. */
 export const lastOwn = messageId('last');
 

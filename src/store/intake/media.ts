@@ -101,10 +101,9 @@ function stillNamed(
   return kept.length === named.length ? kept : undefined;
 }
 
-/**
- * Decides which files of messages may be removed. A file's row is marked as expired before the file is removed, so a
- * crash in between leaves a file that no row names, which is removed later.
- */
+// Decides which files of messages may be removed. A file's row is marked as expired before the file is removed, so a
+// crash in between leaves a file that no row names, which is removed later.
+
 /** A file in the media folder, with the id of the item that it came with, or an id with `outgoingPrefix`. */
 export type MediaFile = { readonly inboxId: string; readonly name: string };
 

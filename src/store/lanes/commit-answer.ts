@@ -203,7 +203,7 @@ export const endRun: StoreCommand<RunEndInput, { readonly next: LaneExit; readon
 };
 
 /** Everything that committing a run's answer depends on, read under its lane's lock. */
-type LockAnswerAnswerFacts = {
+type LockedAnswer = {
   readonly lane: Lane;
   readonly waiting: readonly WaitingRow[];
   readonly run: SteerTarget;
@@ -223,7 +223,7 @@ async function lockForAnswer(
   tx: Tx,
   { laneKey, epoch, runId }: RunFence,
   { messageId, route }: Answer,
-): Promise<LockAnswerAnswerFacts> {
+): Promise<LockedAnswer> {
   await lockAbove(tx, laneKey);
   const [lane, waiting, rows, seen] = await Promise.all([
     lockLaneAt(tx, laneKey, epoch),

@@ -374,10 +374,9 @@ async function crossesTrustLine(tx: Tx, { peers, identities, rights }: JoinedPee
   return new Set(refs.map(authorityOf)).size > 1;
 }
 
-/**
- * Links made in chat, for the operator to list and end. The operator never creates one, since a link requires proof
- * from both accounts.
- */
+// Links made in chat, for the operator to list and end. The operator never creates one, since a link requires proof
+// from both accounts.
+
 /** An account that was linked in chat; `peer`: `<channel>:<peer>`. */
 type ChatLink = { readonly peer: string; readonly identity: string; readonly linkedAt: number };
 

@@ -185,17 +185,10 @@ export async function takeSeqOfArrival(tx: Tx, laneKey: string): Promise<void> {
 }
 
 /**
- * The effective settings of a lane. Each setting made with `/queue` takes precedence; all others follow the
+ * Returns the lane with its effective settings: each one made with `/queue` takes precedence; all others follow the
  * configuration, which intake reads for every event.
  */
-type LaneSettingsLane = Selectable<LanesTable>;
-
-/** Returns the lane as currently configured, with the settings made for it in chat taking precedence. */
-export async function followConfiguration(
-  tx: Tx,
-  lane: LaneSettingsLane,
-  configured: QueueSettings,
-): Promise<LaneSettingsLane> {
+export async function followConfiguration(tx: Tx, lane: Lane, configured: QueueSettings): Promise<Lane> {
   const settings = { ...configured, ...json.queueSettings(lane.overrides) };
   const isSame =
     lane.mode === settings.mode &&
@@ -214,7 +207,7 @@ export async function followConfiguration(
  */
 export async function changeSettings(
   tx: Tx,
-  lane: LaneSettingsLane,
+  lane: Lane,
   { change, configured }: { change: Partial<QueueSettings> | 'reset'; configured: QueueSettings },
 ): Promise<QueueSettings> {
   const named = change === 'reset' ? {} : { ...json.queueSettings(lane.overrides), ...change };
@@ -225,15 +218,14 @@ export async function changeSettings(
   return settings;
 }
 
-async function writeSettings(tx: Tx, { key }: LaneSettingsLane, settings: QueueSettings): Promise<void> {
+async function writeSettings(tx: Tx, { key }: Lane, settings: QueueSettings): Promise<void> {
   const { mode, debounceMs, quietMs, cap, drop } = settings;
   await changeRow(tx, 'lanes', key, { mode, debounceMs, quietMs, cap, drop });
 }
 
-/**
- * Writes who may work a lane and until when (`holder`, `leaseUntil`, `epoch`, `runId`); no other file does. The sweep
- * looks for lanes with a run and no live lease. The callers hold the lane's lock.
- */
+// Writes who may work a lane and until when (`holder`, `leaseUntil`, `epoch`, `runId`); no other file does. The sweep
+// looks for lanes with a run and no live lease. The callers hold the lane's lock.
+
 /** Times in ms since the epoch, by the database's clock. */
 type LaneHold = {
   readonly laneKey: string;

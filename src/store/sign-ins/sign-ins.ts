@@ -84,7 +84,8 @@ function living(tx: Tx, at: number) {
     .where('expiresAt', '>', at);
 }
 
-/** Addresses that have sent too many wrong secrets, one row each, so that a restart forgets none. */
+// Addresses that have sent too many wrong secrets, one row each, so that a restart forgets none.
+
 /** A locked-out address, or the first half of one, since a person may have every address that begins with it. */
 type Lockout = { readonly source: string; readonly until: number };
 
