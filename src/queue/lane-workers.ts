@@ -203,8 +203,8 @@ function openWorker(
       connection: redis.blocking,
       prefix: keys.prefix,
       concurrency: count,
-      // Together with the scan, the longest time that a killed process keeps its lanes from being woken. Without other
-      // processes, nobody waits for that.
+      // Together with the scan, the longest time that a killed process keeps its lanes from being woken. It only matters
+      // if another process could work them.
       ...(patienceMs === 0
         ? { lockDuration: 5_000, stalledInterval: 2_000 }
         : { lockDuration: 60_000, stalledInterval: 60_000, drainDelay: 10 }),

@@ -200,7 +200,7 @@ type Watch = {
   adoptsAt: number;
 };
 
-/** Returns the due lanes without those that nobody waits for, while people's lanes want the model or the processor. */
+/** Returns the due lanes; background lanes are left out while others are due or running, for a minute at most. */
 async function holdBackground({ store }: SweeperDeps, { lanes, now }: Sweep): Promise<Sweep['lanes']> {
   const canWait = ({ class: name, waitingSince }: Sweep['lanes'][number]) =>
     name === 'background' && now - waitingSince < maxBackgroundWaitMs;

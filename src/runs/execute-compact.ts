@@ -157,7 +157,7 @@ function isModelFault(error: unknown): boolean {
   return error instanceof ParleyError && /^(?:model|budget)_/.test(error.code);
 }
 
-// Runs that name a session: one short call without tools, abandoned early because nobody waits for it.
+// Runs that name a session: one short call without tools, with a short time limit.
 
 /**
  * Time limit, ms, including waits for a busy model. Only a few of these runs work at once, so none may block the
