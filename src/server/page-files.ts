@@ -1,83 +1,88 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { operations } from '../operations/list.ts';
 
 /** An entry in the one list of served files; no path of a request ever reaches the file system. */
 type PageFile = {
   readonly url: string;
-  readonly path: string;
   readonly type: string;
-  fill?(text: string): string;
+  readonly read: () => Promise<string | Buffer>;
 };
 
 const script = 'text/javascript; charset=utf-8';
-const pageFiles: readonly (readonly [url: string, name: string, type: string])[] = [
-  ['/', 'index.html', 'text/html; charset=utf-8'],
-  ['/page/style.css', 'style.css', 'text/css; charset=utf-8'],
-  ['/page/icon.svg', 'icon.svg', 'image/svg+xml'],
-  ['/page/app.webmanifest', 'app.webmanifest', 'application/manifest+json'],
-  ...[
-    'main',
-    'api',
-    'attachments',
-    'chat',
-    'chat-view',
-    'children-view',
-    'command-menu',
-    'connection',
-    'copy-button',
-    'duration',
-    'lanes-view',
-    'markdown',
-    'notices-view',
-    'outbox',
-    'own-command',
-    'panels',
-    'random-id',
-    'rich-text',
-    'sessions-view',
-    'sign-in-view',
-    'sign-ins-view',
-    'status-view',
-    'text-blocks',
-    'undelivered-view',
-    'why-view',
-  ].map((name) => [`/page/${name}.js`, `${name}.js`, script] as const),
+/** The page's modules. */
+const modules = [
+  'main',
+  'api',
+  'attachments',
+  'chat',
+  'chat-view',
+  'children-view',
+  'command-menu',
+  'connection',
+  'copy-button',
+  'duration',
+  'lanes-view',
+  'markdown',
+  'notices-view',
+  'outbox',
+  'own-command',
+  'panels',
+  'random-id',
+  'rich-text',
+  'sessions-view',
+  'sign-in-view',
+  'sign-ins-view',
+  'status-view',
+  'text-blocks',
+  'undelivered-view',
+  'why-view',
 ];
 
-/** Serves the page with this installation's command in it, its modules, and their two libraries under `/vendor/`. */
+/** Serves the page, its modules, and their two libraries under `/vendor/`. */
 export function servePage(app: FastifyInstance): void {
-  const pageDir = fileURLToPath(new URL('page/', import.meta.url));
+  const page = new URL('page/', import.meta.url);
+  const methods = pageMethods();
   const files: readonly PageFile[] = [
-    ...pageFiles.map(([url, name, type]) => ({
-      ...{ url, path: `${pageDir}/${name}`, type },
-      ...(url === '/' && { fill: (text: string) => text.replace('{parley}', parleyCommand) }),
-    })),
+    { url: '/', type: 'text/html; charset=utf-8', read: () => indexOf(page) },
+    fileAt('/page/style.css', new URL('style.css', page), 'text/css; charset=utf-8'),
+    fileAt('/page/icon.svg', new URL('icon.svg', page), 'image/svg+xml'),
+    fileAt('/page/app.webmanifest', new URL('app.webmanifest', page), 'application/manifest+json'),
+    ...modules.map((name) => fileAt(`/page/${name}.js`, new URL(`${name}.js`, page))),
+    { url: '/page/operations.js', type: script, read: async () => methods },
     // The terminal shares it.
-    {
-      url: '/client/conversation.js',
-      path: fileURLToPath(new URL('../client/conversation.js', import.meta.url)),
-      type: script,
-    },
-    { url: '/vendor/preact.js', path: vendorPath('preact'), type: script },
-    { url: '/vendor/htm.js', path: vendorPath('htm'), type: script },
+    fileAt('/client/conversation.js', new URL('../client/conversation.js', import.meta.url)),
+    fileAt('/vendor/preact.js', new URL(import.meta.resolve('preact'))),
+    fileAt('/vendor/htm.js', new URL(import.meta.resolve('htm'))),
   ];
   for (const file of files) serveFile(app, file);
 }
 
-function vendorPath(name: string): string {
-  return fileURLToPath(import.meta.resolve(name));
+/** Returns a module with the method of each operation that the page may call, by name. */
+function pageMethods(): string {
+  const callable = operations.filter(({ right }) => right === 'owner');
+  const methods = Object.fromEntries(callable.map(({ name, method }) => [name, method]));
+  return `export const methods = ${JSON.stringify(methods)};\n`;
+}
+
+/** Reads the page, and names this installation's command in it. */
+async function indexOf(page: URL): Promise<string> {
+  const text = await readFile(new URL('index.html', page), 'utf8');
+  return text.replace('{parley}', parleyCommand);
+}
+
+function fileAt(url: string, file: URL, type = script): PageFile {
+  return { url, type, read: () => readFile(file) };
 }
 
 function serveFile(app: FastifyInstance, file: PageFile): void {
   app.get(file.url, { config: { access: 'public', call: 'none' } }, async (request, reply) => {
-    const written = await readFile(file.path);
-    const bytes = file.fill === undefined ? written : Buffer.from(file.fill(written.toString('utf8')));
-    const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
+    const content = await file.read();
+    const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
     reply.header('cache-control', 'no-cache').header('etag', etag);
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-    return reply.type(file.type).send(bytes);
+    return reply.type(file.type).send(content);
   });
 }

@@ -1,13 +1,6 @@
 /** Connects state, socket and view. The state is one value; every event produces the next one and shows it. */
 import { emptyConversation, knownEvents, reduce, resumeFrom } from '/client/conversation.js';
-import {
-  answerQuestion,
-  dismissNotice,
-  fetchCommands,
-  fetchNotices,
-  fetchStatus,
-  signOut,
-} from '/page/api.js';
+import { call, fetchStatus, signOut } from '/page/api.js';
 import { asTextFile, attachmentsOf, canSend, createAttachments, maxTextLength } from '/page/attachments.js';
 import { ChatView } from '/page/chat-view.js';
 import { commandsFor, commandText } from '/page/command-menu.js';
@@ -45,8 +38,8 @@ export function startChat(root, firstStatus) {
   closePanelsOnEscape();
   setInterval(() => refreshStatus(page), statusEveryMs);
   // Without the commands there is no menu; /help lists them too.
-  fetchCommands().then(
-    (commands) => page.update({ commands }),
+  call('commands').then(
+    ({ commands }) => page.update({ commands }),
     () => undefined,
   );
   page.setActions({ ...writingActions(page, connection), ...frameActions(page, connection, outbox) });
@@ -274,11 +267,11 @@ function frameActions(page, connection, outbox) {
     },
     closeLanes: () => page.update({ showsLanes: false }),
     dismissNotice: async (id) => {
-      await dismissNotice(id).catch(() => undefined);
+      await call('notices/dismiss', { id }).catch(() => undefined);
       await refreshStatus(page);
     },
     answerQuestion: async (id, verdict) => {
-      const text = await answerQuestion(id, verdict).catch(() => unheard);
+      const { text } = await call('notices/answer', { id, verdict }).catch(() => ({ text: unheard }));
       // The question disappears with the next refresh, so its result is shown in its place.
       page.update({ results: [...withoutResult(page, id), { id, text }] });
       await refreshStatus(page);
@@ -303,7 +296,8 @@ async function refreshStatus(page) {
     // The session ended elsewhere; unsent messages are kept for the next sign-in.
     if (status === undefined) return page.state().isLeaving ? undefined : location.reload();
     page.update({ status });
-    page.update(await fetchNotices());
+    const { notices, questions } = await call('notices');
+    page.update({ notices, questions });
   } catch {
     // Parley is unreachable; the connection line says so.
   }

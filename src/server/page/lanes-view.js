@@ -2,7 +2,7 @@
  * The lanes and their waiting messages. The list is read while the dialog is open and the page is visible; each request
  * waits for a change at the server. The form for an edit replaces the list, so that no update can remove its text.
  */
-import { changeItem, changeLaneMode, fetchItemText, fetchLanes } from '/page/api.js';
+import { call } from '/page/api.js';
 import { durationText } from '/page/duration.js';
 import htm from '/vendor/htm.js';
 import { Component, h } from '/vendor/preact.js';
@@ -55,7 +55,7 @@ export class LanesView extends Component {
     const isBusy = this.state.lanes?.some(({ state }) => state !== 'idle');
     const asked = { after: this.state.after, since, waitMs: isBusy ? busyWaitMs : idleWaitMs };
     try {
-      const { lanes, next, version } = await fetchLanes(asked, reading.signal);
+      const { lanes, next, version } = await call('lanes', asked, reading.signal);
       if (reading.signal.aborted) return;
       this.setState({ lanes, next, problem: '' });
       this.timer = setTimeout(() => this.readWhenSeen(version), restMs);
@@ -90,9 +90,9 @@ export class LanesView extends Component {
   }
 
   /** Changes a message. Its buttons may then be gone or elsewhere, so the dialog takes the focus. */
-  changeItem(verb, body) {
+  changeItem(name, input) {
     return this.change(async () => {
-      const text = await changeItem(verb, body);
+      const text = await resultOf(name, input);
       if (text !== undefined) this.setState({ editing: undefined });
       this.dialog?.focus();
       return text ?? gone;
@@ -100,19 +100,19 @@ export class LanesView extends Component {
   }
 
   async startEdit({ id, number }) {
-    const text = await fetchItemText(id).catch(() => undefined);
-    this.setState(text === undefined ? { said: gone } : { editing: { id, number, text }, said: '' });
+    const found = await call('queue/text', { id }).catch(() => undefined);
+    this.setState(found === undefined ? { said: gone } : { editing: { id, number, ...found }, said: '' });
   }
 
   actions = {
     edit: (item) => this.startEdit(item),
-    promote: ({ id }) => this.changeItem('promote', { id }),
-    cancel: ({ id }) => this.changeItem('cancel', { id }),
-    save: ({ id }, text) => this.changeItem('edit', { id, text }),
+    promote: ({ id }) => this.changeItem('queue/promote', { id }),
+    cancel: ({ id }) => this.changeItem('queue/cancel', { id }),
+    save: ({ id }, text) => this.changeItem('queue/edit', { id, text }),
     endEdit: () => this.setState({ editing: undefined }),
     setMode: (lane, mode) =>
       this.change(async () => {
-        await changeLaneMode(lane.key, mode);
+        await call('lanes/mode', { lane: lane.key, mode });
         return `${nameOf(lane)}: the mode is now ${mode}.`;
       }),
   };
@@ -142,6 +142,18 @@ export class LanesView extends Component {
           : html`<${Rewording} key=${editing.id} item=${editing} actions=${this.actions} />`
       }
     </dialog>`;
+  }
+}
+
+/** Resolves with the result as text, or with `undefined` if there is no such message. Rejects on failure. */
+async function resultOf(name, input) {
+  try {
+    return (await call(name, input)).text;
+  } catch (error) {
+    if (error.status === 404) return undefined;
+    // It is no longer waiting, or this change isn't allowed.
+    if (error.status === 409) return error.text;
+    throw error;
   }
 }
 

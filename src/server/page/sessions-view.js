@@ -1,4 +1,4 @@
-import { fetchSessions } from '/page/api.js';
+import { call } from '/page/api.js';
 import htm from '/vendor/htm.js';
 import { Component, h } from '/vendor/preact.js';
 
@@ -10,7 +10,8 @@ export class SessionsView extends Component {
 
   async show() {
     try {
-      this.setState({ sessions: await fetchSessions(), problem: '' });
+      const { sessions } = await call('sessions');
+      this.setState({ sessions, problem: '' });
     } catch {
       this.setState({ problem: "That didn't work. Please try again in a moment." });
     }

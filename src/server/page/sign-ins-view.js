@@ -1,4 +1,4 @@
-import { endOtherSignIns, endSignIn, fetchSignIns } from '/page/api.js';
+import { call } from '/page/api.js';
 import htm from '/vendor/htm.js';
 import { Component, h } from '/vendor/preact.js';
 
@@ -12,7 +12,8 @@ export class SignInsView extends Component {
   async show(change) {
     try {
       await change?.();
-      this.setState({ signIns: await fetchSignIns(), problem: '' });
+      const { signIns } = await call('sign-ins');
+      this.setState({ signIns, problem: '' });
     } catch {
       this.setState({ problem: "That didn't work. Please try again in a moment." });
     }
@@ -24,12 +25,12 @@ export class SignInsView extends Component {
       <summary>Signed-in browsers</summary>
       <ul>${signIns.map(
         (signIn) =>
-          html`<${SignInLine} key=${signIn.id} signIn=${signIn} onEnd=${() => this.show(() => endSignIn(signIn.id))} />`,
+          html`<${SignInLine} key=${signIn.id} signIn=${signIn} onEnd=${() => this.show(() => call('sign-ins/end', { id: signIn.id }))} />`,
       )}</ul>
       <p class="problem" role="alert">${problem}</p>
       ${
         hasOthers &&
-        html`<button class="quiet" onClick=${() => this.show(endOtherSignIns)}>Sign out all others</button>`
+        html`<button class="quiet" onClick=${() => this.show(() => call('sign-ins/end', { others: true }))}>Sign out all others</button>`
       }
     </details>`;
   }

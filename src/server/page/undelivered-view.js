@@ -1,4 +1,4 @@
-import { changeUndelivered, fetchUndelivered } from '/page/api.js';
+import { call } from '/page/api.js';
 import htm from '/vendor/htm.js';
 import { Component, h } from '/vendor/preact.js';
 
@@ -16,8 +16,8 @@ export class UndeliveredView extends Component {
   async show(change) {
     try {
       await change?.();
-      const parts = (await fetchUndelivered()).filter(({ state }) => state === 'unknown');
-      this.setState({ parts, problem: '' });
+      const { parts } = await call('outbox');
+      this.setState({ parts: parts.filter(({ state }) => state === 'unknown'), problem: '' });
     } catch {
       this.setState({ problem: "That didn't work. Please try again in a moment." });
     }
@@ -27,9 +27,9 @@ export class UndeliveredView extends Component {
     return html`<ul class="undelivered">${parts.map(
       (part) => html`<li key=${part.key}>
         <span>“${part.excerpt}”</span>
-        <button class="link" onClick=${() => this.show(() => changeUndelivered('retry', part.key))}
+        <button class="link" onClick=${() => this.show(() => call('outbox/retry', { key: part.key }))}
           title="It may arrive twice" aria-label=${`Send again: ${part.excerpt}`}>send again</button>
-        <button class="link" onClick=${() => this.show(() => changeUndelivered('drop', part.key))}
+        <button class="link" onClick=${() => this.show(() => call('outbox/drop', { key: part.key }))}
           aria-label=${`Drop: ${part.excerpt}`}>drop</button>
       </li>`,
     )}</ul>

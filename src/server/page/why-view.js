@@ -1,4 +1,4 @@
-import { fetchWhy } from '/page/api.js';
+import { call } from '/page/api.js';
 import htm from '/vendor/htm.js';
 import { Component, h } from '/vendor/preact.js';
 
@@ -10,7 +10,8 @@ export class WhyButton extends Component {
 
   async open() {
     this.setState({ text: 'Looking it up…' });
-    const text = await fetchWhy(this.props.id).catch(() => "That didn't work. Please try again in a moment.");
+    const failed = { text: "That didn't work. Please try again in a moment." };
+    const { text } = await call('why', { id: this.props.id }).catch(() => failed);
     this.setState({ text });
   }
 
