@@ -35,10 +35,12 @@ const maxChars = 20_000;
 /** A UTF-16 unit takes at most 3 bytes, so this has room for more than `maxChars`. */
 const maxBytes = 64 * 1024;
 
-export type BootstrapDeps = { readonly workspace: string; readonly disks?: DiskCalls };
-
 /** Reads from one workspace, which need not exist. Neither hard nor symbolic links are read: they may lead outside. */
-export function createBootstrapFiles({ workspace, disks = workspaceDisks }: BootstrapDeps): BootstrapFiles {
+export function createBootstrapFiles(deps: {
+  readonly workspace: string;
+  readonly disks?: DiskCalls;
+}): BootstrapFiles {
+  const { workspace, disks = workspaceDisks } = deps;
   const places = bootstrapNames.map((name) => ({ name, path: join(workspace, name) }));
   const hasOwnDisk = watchDisk(workspace, disks);
   let known: { readonly version: string; readonly files: readonly BootstrapFile[] } | undefined;

@@ -72,17 +72,16 @@ function assertWaitsForModel({ messages }: AgentContext): void {
   throw new ParleyError('invalid_input', `a run can't continue from ${found}; start it with a prompt`);
 }
 
-type LoopOptions = {
-  readonly config: AgentLoopConfig;
-  readonly signal: AbortSignal;
-  readonly prompts: readonly AgentMessage[];
-  readonly resumption: Resumption;
-};
-
 async function* runAgentLoop(
   context: AgentContext,
-  { config, signal, prompts, resumption }: LoopOptions,
+  options: {
+    readonly config: AgentLoopConfig;
+    readonly signal: AbortSignal;
+    readonly prompts: readonly AgentMessage[];
+    readonly resumption: Resumption;
+  },
 ): AgentEvents {
+  const { config, signal, prompts, resumption } = options;
   const scope = openRunScope(signal, config.clock, config.limits.runTimeoutMs);
   const conversation = new Conversation(context.messages);
   let end: RunEnd;

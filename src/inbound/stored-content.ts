@@ -47,16 +47,15 @@ export function contentOf(envelope: InboundEnvelope, message: InboundMessage): I
   };
 }
 
-type PromptInput = {
-  readonly envelope: InboundEnvelope;
-  readonly authority: Authority;
-  readonly message: InboundMessage;
-};
-
 export function promptOf(
   { timeZone }: Pick<InboundPolicy, 'timeZone'>,
-  { envelope, authority, message }: PromptInput,
+  input: {
+    readonly envelope: InboundEnvelope;
+    readonly authority: Authority;
+    readonly message: InboundMessage;
+  },
 ): string {
+  const { envelope, authority, message } = input;
   return renderInbound({
     text: readableWords(message),
     ...otherIn(message),
