@@ -12,17 +12,6 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 
-export type OwnerQuestionsDeps = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly texts: ChatTexts;
-  /** Configured owners; without one, the first person approved here becomes the owner. A reload changes them. */
-  readonly owners: readonly string[];
-  /** Dispatches a commit's effects. */
-  start(effects: Effects): void;
-};
-
 /** Questions to the owner, for the page. */
 export interface OwnerQuestions {
   /** Returns the requests for access, newest first. A question about a group is asked in the group. */
@@ -36,7 +25,16 @@ const intervalMs = 5_000;
 const atOnce = 50;
 
 /** Creates the list; expired questions are ended in the background until `stop`. */
-export function createOwnerQuestions(deps: OwnerQuestionsDeps): OwnerQuestions {
+export function createOwnerQuestions(deps: {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly texts: ChatTexts;
+  /** Configured owners; without one, the first person approved here becomes the owner. A reload changes them. */
+  readonly owners: readonly string[];
+  /** Dispatches a commit's effects. */
+  start(effects: Effects): void;
+}): OwnerQuestions {
   const { store, clock, log, texts } = deps;
   const stopping = new AbortController();
   const loop = async () => {

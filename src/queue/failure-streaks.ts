@@ -16,20 +16,19 @@ export interface FailureStreaks {
   lasting(): readonly FailingPart[];
 }
 
-export type FailureStreaksDeps = {
-  readonly store: Pick<Store, 'write'>;
-  readonly log: Log;
-  /** Removes secrets from a cause. */
-  redact(text: string): string;
-};
-
 /** From the tenth failure in a row the owner and `/readyz` are told. */
 const lastingFrom = 10;
 /** As many show that something is wrong just as well as all would. */
 const maxParts = 1_000;
 
 /** Creates the counters of one process; alerts are stored, so that the owner hears of a worker's failures too. */
-export function createFailureStreaks({ store, log, redact }: FailureStreaksDeps): FailureStreaks {
+export function createFailureStreaks(deps: {
+  readonly store: Pick<Store, 'write'>;
+  readonly log: Log;
+  /** Removes secrets from a cause. */
+  redact(text: string): string;
+}): FailureStreaks {
+  const { store, log, redact } = deps;
   const streaks = new Map<string, { readonly failures: number; readonly cause: string }>();
   const tell = ({ part, failures, cause }: FailingPart) => {
     log.error({ part, failures, cause }, 'part.failed');

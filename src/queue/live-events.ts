@@ -70,16 +70,15 @@ const liveEvent = z.discriminatedUnion('kind', [
 ]);
 const letter = z.object({ from: id, events: z.array(z.unknown()) });
 
-export type LiveEventsDeps = {
+/** Opens the channel between processes, over Redis. */
+export function createLiveEvents(deps: {
   readonly redis: RedisConnections;
   readonly keys: RedisKeys;
   /** Identifies this process, so that it ignores its own events. */
   readonly holder: string;
   readonly log: Log;
-};
-
-/** Opens the channel between processes, over Redis. */
-export function createLiveEvents({ redis, keys, holder, log }: LiveEventsDeps): LiveEvents {
+}): LiveEvents {
+  const { redis, keys, holder, log } = deps;
   /** Events of one event-loop turn, sent as one message without duplicates. */
   const waiting = new Set<string>();
   let unsubscribe: (() => void) | undefined;

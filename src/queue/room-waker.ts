@@ -8,12 +8,6 @@ import {
   type WaitPlace,
 } from '../store/waits/budget-waits.ts';
 
-export type RoomWakerDeps = {
-  readonly store: Store;
-  readonly log: Log;
-  start(effects: Effects): void;
-};
-
 /** Resumes runs that wait for room in a budget. */
 export interface RoomWaker {
   /** Looks for runs that have room now. Never waits, never throws; the sweep finds those that it misses. */
@@ -26,7 +20,12 @@ export interface RoomWaker {
  * Creates the waker. A call that returns its reservation calls `look`, so that the next run in the queue starts at once
  * instead of at the next sweep. Calls that end while it looks share one further look.
  */
-export function createRoomWaker({ store, log, start }: RoomWakerDeps): RoomWaker {
+export function createRoomWaker(deps: {
+  readonly store: Store;
+  readonly log: Log;
+  start(effects: Effects): void;
+}): RoomWaker {
+  const { store, log, start } = deps;
   let isLooking = false;
   let isAsked = false;
   const resume = (runs: readonly RunOutOfBudget[]) => {

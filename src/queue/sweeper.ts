@@ -304,8 +304,6 @@ function forgetOthers({ onAlarmOver }: SweeperDeps, { seen, found, alarmed }: Wa
   found.clear();
 }
 
-type UpkeepDeps = { readonly store: Store; readonly clock: Clock; readonly log: Log };
-
 /** First upkeep, ms after the start, so that it doesn't slow the start down. */
 const firstMs = 300_000;
 const upkeepIntervalMs = 3_600_000;
@@ -316,7 +314,8 @@ const atOnce = 500;
  * Creates the upkeep, which deletes rows that are no longer needed and closes alerts that are over. Call the returned
  * function with every sweep; it acts once an hour.
  */
-function createUpkeep({ store, clock, log }: UpkeepDeps): () => Promise<void> {
+function createUpkeep(deps: Pick<SweeperDeps, 'store' | 'clock' | 'log'>): () => Promise<void> {
+  const { store, clock, log } = deps;
   let nextAt = clock.now() + firstMs;
   return async () => {
     if (clock.now() < nextAt) return;

@@ -37,17 +37,15 @@ export interface ActiveRuns {
   close(): Promise<void>;
 }
 
-export type ActiveRunsDeps = {
+/** Creates an empty list of this process's runs; it renews their leases. */
+export function createActiveRuns(deps: {
   readonly store: Store;
   readonly holder: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly leaseMs: number;
   readonly renewMs: number;
-};
-
-/** Creates an empty list of this process's runs; it renews their leases. */
-export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
+}): ActiveRuns {
   const { store, holder, clock, log, leaseMs, renewMs } = deps;
   const runs = new Map<string, ActiveRun>();
   /** Names its events by lane, all of which begin with an agent's name: none is `error`. */

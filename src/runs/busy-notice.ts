@@ -6,12 +6,6 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { storeNotice } from '../store/lanes/commit-turn.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 
-export type BusyNoticeDeps = {
-  readonly store: Store;
-  readonly texts: ChatTexts;
-  start(effects: Effects): void;
-};
-
 /** After waiting for the model this long, the person is notified once. */
 const busyNoticeMs = 15_000;
 
@@ -25,9 +19,14 @@ export type BusyNotice = {
 
 /** Creates the busy notice for one attempt at a run. */
 export function createBusyNotice(
-  { store, texts, start }: BusyNoticeDeps,
+  deps: {
+    readonly store: Store;
+    readonly texts: ChatTexts;
+    start(effects: Effects): void;
+  },
   { runId, laneKey, epoch, target }: ClaimedRun,
 ): BusyNotice {
+  const { store, texts, start } = deps;
   const route = routeOf(target);
   let waitedMs = 0;
   const tell = async (text: string) => {

@@ -280,7 +280,8 @@ export interface RunBudgets {
   hasOwner(): Promise<boolean>;
 }
 
-type RunBudgetsDeps = {
+/** Creates the budgets of this process's runs. */
+export function createRunBudgets(deps: {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly rules: BudgetRules;
@@ -290,10 +291,8 @@ type RunBudgetsDeps = {
     /** Accounts of one person. */
     readonly identityLinks: IdentityLinks;
   };
-};
-
-/** Creates the budgets of this process's runs. */
-export function createRunBudgets({ store, clock, rules, policy }: RunBudgetsDeps): RunBudgets {
+}): RunBudgets {
+  const { store, clock, rules, policy } = deps;
   return {
     uncounted: rules.uncounted,
     limitsFor: (run) => {

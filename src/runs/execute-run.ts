@@ -281,19 +281,18 @@ async function runLoop(
   return follow(deps, run, { events, recorder, watch, feed });
 }
 
-type FollowInput = {
-  readonly events: AgentEvents;
-  readonly recorder: RunRecorder;
-  readonly watch: StoreWatch;
-  readonly feed: RunFeed;
-};
-
 /** Records each event before the loop continues. Returns the calls that wait for something outside. */
 async function follow(
   deps: RunDeps,
   run: ClaimedRun,
-  { events, recorder, watch, feed }: FollowInput,
+  input: {
+    readonly events: AgentEvents;
+    readonly recorder: RunRecorder;
+    readonly watch: StoreWatch;
+    readonly feed: RunFeed;
+  },
 ): Promise<readonly WaitingCall[]> {
+  const { events, recorder, watch, feed } = input;
   const trace = traceRun(deps.tracer, run, deps.clock);
   const waitsFor: WaitingCall[] = [];
   for await (const event of events) {

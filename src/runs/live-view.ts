@@ -216,19 +216,17 @@ async function keepTyping(
   }
 }
 
-type LiveViewDeps = {
-  readonly store: Store;
-  readonly journal: PreviewJournal;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly probe: Probe;
-  readonly settings: Pick<RunSettings, 'isPreviewOn' | 'replyToMode'>;
-  channelFor(route: ReplyRoute): HostedChannel | undefined;
-};
-
 /** Opens the display of a claimed run; `channel` is the connection that shows it, if there is one. */
 export async function openLiveView(
-  deps: LiveViewDeps,
+  deps: {
+    readonly store: Store;
+    readonly journal: PreviewJournal;
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly probe: Probe;
+    readonly settings: Pick<RunSettings, 'isPreviewOn' | 'replyToMode'>;
+    channelFor(route: ReplyRoute): HostedChannel | undefined;
+  },
   run: ClaimedRun,
   channel: HostedChannel | undefined,
 ): Promise<LiveView> {

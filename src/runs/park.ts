@@ -145,16 +145,15 @@ function pauseNotice({ authority }: ClaimedRun, scope: BudgetScope, texts: ChatT
   return fillText(text, { which: texts[budgetNames[scope]], scope });
 }
 
-type SettleDeps = {
+/** Creates the only way to answer a parked call. Rejects if the store is unreachable. */
+export function createSettleCall(deps: {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
   start(effects: Effects): void;
-};
-
-/** Creates the only way to answer a parked call. Rejects if the store is unreachable. */
-export function createSettleCall({ store, clock, log, probe, start }: SettleDeps): SettleCall {
+}): SettleCall {
+  const { store, clock, log, probe, start } = deps;
   return async ({ runId, callId }, { isError = false, ...output }) => {
     const name = await store.read(readStartedCall, { runId, callId });
     const call = { id: callId, name: name ?? '', input: '', finished: true };

@@ -44,18 +44,16 @@ export type RunActions = {
   readonly suppressAcknowledgements: boolean;
 };
 
-export type ShapingDeps = {
-  readonly shaper: TextShaper;
-  /** Which words mean "send nothing", depending on the messages that the run has taken. */
-  readonly silence: SilenceContext;
-  /** Says whether the model has seen the message with this platform id in the conversation it answers. */
-  hasSeen(messageId: string): Promise<boolean>;
-};
-
 /** Plans the reply to send. Only asynchronous for texts too long for the event loop, and to check a quoted id. */
 export async function planAnswer(
   message: AgentMessage,
-  scene: AnswerScene & ShapingDeps,
+  scene: AnswerScene & {
+    readonly shaper: TextShaper;
+    /** Which words mean "send nothing", depending on the messages that the run has taken. */
+    readonly silence: SilenceContext;
+    /** Says whether the model has seen the message with this platform id in the conversation it answers. */
+    hasSeen(messageId: string): Promise<boolean>;
+  },
   actions: RunActions,
 ): Promise<ReplyPlan> {
   const { run, shaper, silence, hasSeen, ...rest } = scene;

@@ -37,20 +37,19 @@ export function compactorOf<Deps extends RunCompactionDeps>(
   };
 }
 
-type CompactionDeps = {
-  readonly child: ChildRun | undefined;
-  readonly calls: RunCalls;
-  readonly watch: StoreWatch;
-  readonly busy: BusyNotice;
-  readonly feed: RunFeed;
-};
-
 /** Returns the functions by which the loop has its context summarised and reads it again. */
 export function compactionOf(
   deps: RunCompactionDeps,
   run: ClaimedRun,
-  { child, calls, watch, busy, feed }: CompactionDeps,
+  input: {
+    readonly child: ChildRun | undefined;
+    readonly calls: RunCalls;
+    readonly watch: StoreWatch;
+    readonly busy: BusyNotice;
+    readonly feed: RunFeed;
+  },
 ): Required<Pick<AgentLoopConfig, 'middleware' | 'compact' | 'reloadMessages'>> {
+  const { child, calls, watch, busy, feed } = input;
   const { log, store } = deps;
   const { runId, laneKey } = run;
   const compactor = compactorOf(deps, run, calls);
