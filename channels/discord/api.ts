@@ -187,7 +187,12 @@ export class DiscordApi {
   #call(
     method: RequestMethod,
     fullRoute: `/${string}`,
-    { signal: outer, ...options }: CallOptions,
+    {
+      signal: outer,
+      ...options
+    }: Pick<InternalRequest, 'body' | 'files' | 'query' | 'auth'> & {
+      readonly signal?: AbortSignal;
+    },
   ): Promise<unknown> {
     // After a 401 the library forgets the token, and every later call would fail with its own error.
     this.rest.setToken(this.#token);
@@ -197,10 +202,6 @@ export class DiscordApi {
     );
   }
 }
-
-type CallOptions = Pick<InternalRequest, 'body' | 'files' | 'query' | 'auth'> & {
-  readonly signal?: AbortSignal;
-};
 
 type EditRequest = { readonly body: TextBody; readonly signal: AbortSignal };
 

@@ -47,9 +47,11 @@ function segmentsOf(text: string, quotes: readonly Range[]): readonly Segment[] 
   return segments.filter(({ start, end }) => end > start);
 }
 
-type WriteOptions = { readonly spans: readonly Span[]; readonly isQuote: boolean };
-
-function writeSegment(text: string, range: Range, { spans, isQuote }: WriteOptions): string {
+function writeSegment(
+  text: string,
+  range: Range,
+  { spans, isQuote }: { readonly spans: readonly Span[]; readonly isQuote: boolean },
+): string {
   const hasLinks = text.includes('](') || spans.some(({ kind }) => kind === 'link');
   const writer = new MarkupWriter(hasLinks);
   writer.write(piecesOf(text, range, spans));

@@ -82,12 +82,6 @@ export function toCall(outbound: Outbound, sizeBytes = 0): Call {
   }
 }
 
-type SendInput = {
-  readonly channel: string;
-  readonly text: FormattedText;
-  readonly buttons?: readonly Button[] | undefined;
-  readonly file?: OutgoingFile;
-};
 type Change = Extract<Outbound['content'], { kind: 'edit' | 'delete' | 'reaction' }>;
 
 const nothing: FormattedText = { text: '', spans: [] };
@@ -97,7 +91,16 @@ export function targetOf(route: ReplyRoute): string {
   return route.thread ?? route.conversation;
 }
 
-function send({ key, route }: Outbound, { channel, text, buttons, file }: SendInput): Call {
+function send(
+  { key, route }: Outbound,
+  input: {
+    readonly channel: string;
+    readonly text: FormattedText;
+    readonly buttons?: readonly Button[] | undefined;
+    readonly file?: OutgoingFile;
+  },
+): Call {
+  const { channel, text, buttons, file } = input;
   const body = textBody(text, buttons);
   if (body === undefined) return none(`the text is longer than ${maxContent} characters`);
   const quoted = route.replyTo;

@@ -2,7 +2,12 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
 
-export type WebhookDeps = {
+/**
+ * Mounts `POST /channels/signal/webhook/<secret>`, which the server calls for everything that arrives. 200 means that
+ * the message is safe; the server never sends it again, whatever the answer. Until it is answered, the server reads
+ * nothing else, including the answers to Parley's own calls, so nothing here waits for a call.
+ */
+export function mountWebhook(deps: {
   readonly routes: RouteHost;
   readonly secret: string;
   readonly log: Log;
@@ -11,14 +16,8 @@ export type WebhookDeps = {
   take(raw: string): Promise<void>;
   /** Called for a message neither stored nor kept, which isn't sent again. `raw`: absent for one that is too large. */
   onLost(reason: string, raw?: string): Promise<void>;
-};
-
-/**
- * Mounts `POST /channels/signal/webhook/<secret>`, which the server calls for everything that arrives. 200 means that
- * the message is safe; the server never sends it again, whatever the answer. Until it is answered, the server reads
- * nothing else, including the answers to Parley's own calls, so nothing here waits for a call.
- */
-export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: WebhookDeps): void {
+}): void {
+  const { routes, secret, log, onCalled, take, onLost } = deps;
   const wanted = digest(secret);
   const knowsSecret: Parameters<RouteHost['webhook']>[2] = ({ params }) =>
     timingSafeEqual(digest(params), wanted);

@@ -6,11 +6,6 @@ import { readOpenAlerts } from '../store/alerts/alert.ts';
 import { conversationKeyOf } from '../store/base/keys.ts';
 import type { ChannelState } from './channel-state.ts';
 
-export type AlertReporterDeps = Omit<OwnerAlertsDeps, 'reach'> & {
-  /** This machine's own channels; its user sees the page. */
-  readonly localChannels: readonly ChannelId[];
-};
-
 /** Takes the stages' reports that an owner may have to know of. */
 export interface AlertReporter extends Pick<OwnerAlerts, 'endWhere' | 'shown' | 'dismiss'> {
   /** `account`: the key of the connection's account, once known. */
@@ -25,7 +20,12 @@ export interface AlertReporter extends Pick<OwnerAlerts, 'endWhere' | 'shown' | 
 }
 
 /** Creates the reporter. */
-export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
+export function createAlertReporter(
+  deps: Omit<OwnerAlertsDeps, 'reach'> & {
+    /** This machine's own channels; its user sees the page. */
+    readonly localChannels: readonly ChannelId[];
+  },
+): AlertReporter {
   const accounts = new Map<string, string>();
   const [usable, away] = [new Set<string>(), new Set<string>()];
   const reach = () => ({
@@ -75,8 +75,6 @@ function isUsable({ kind }: ChannelState): boolean {
   return kind === 'on' || kind === 'standby';
 }
 
-type ChannelWatchDeps = Pick<OwnerAlerts, 'raise' | 'end'> & { readonly clock: Clock };
-
 interface ChannelWatch {
   onState(line: string, state: ChannelState): void;
   stop(): void;
@@ -93,7 +91,10 @@ const kinds = ['channel-down', 'channel-unauthorised', 'channel-challenge'] as c
  * Decides which states of a channel are reported to the owner: outages longer than a minute, and refused
  * credentials and captchas immediately, since only the owner can resolve them.
  */
-function createChannelWatch({ clock, raise, end }: ChannelWatchDeps): ChannelWatch {
+function createChannelWatch(
+  deps: Pick<OwnerAlerts, 'raise' | 'end'> & { readonly clock: Clock },
+): ChannelWatch {
+  const { clock, raise, end } = deps;
   const stopping = new AbortController();
   const down = new Map<string, { values: Values; readonly over: AbortController }>();
 

@@ -40,9 +40,11 @@ export interface ChannelRegistry extends FindChannel {
   markReleased(account: string): void;
 }
 
-export type ChannelRegistryDeps = { readonly log: Log; readonly live: Pick<LiveEvents, 'publish'> };
-
-export function createChannelRegistry({ log, live }: ChannelRegistryDeps): ChannelRegistry {
+export function createChannelRegistry(deps: {
+  readonly log: Log;
+  readonly live: Pick<LiveEvents, 'publish'>;
+}): ChannelRegistry {
+  const { log, live } = deps;
   const entered = new Map<string, { readonly line: string; readonly channel: HostedChannel }>();
   const accounts = new Map<string, string>();
   const definitions = new Map<string, ChannelDefinition>();

@@ -5,25 +5,24 @@ import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { backoffMs } from './backoff.ts';
 
-export type IntakeRetryDeps = {
-  readonly accept: Intake['accept'];
-  readonly clock: Clock;
-  readonly log: Log;
-  /** For the log. */
-  readonly channel: string;
-  /** Ends the attempts. */
-  readonly signal: AbortSignal;
-  /** Called when another process now receives for the account. */
-  onTakenOver(): void;
-};
-
 const pauses = { firstMs: 500, longestMs: 5_000 };
 
 /** Passes a batch to the intake until it is stored. Returns undefined if it wasn't and so must not be acknowledged. */
 export async function acceptUntilStored(
   batch: InboundBatch,
-  { accept, clock, log, channel, signal, onTakenOver }: IntakeRetryDeps,
+  deps: {
+    readonly accept: Intake['accept'];
+    readonly clock: Clock;
+    readonly log: Log;
+    /** For the log. */
+    readonly channel: string;
+    /** Ends the attempts. */
+    readonly signal: AbortSignal;
+    /** Called when another process now receives for the account. */
+    onTakenOver(): void;
+  },
 ): Promise<readonly Acceptance[] | undefined> {
+  const { accept, clock, log, channel, signal, onTakenOver } = deps;
   for (let attempt = 1; !signal.aborted; attempt += 1) {
     try {
       return await accept(batch);

@@ -45,14 +45,14 @@ export type ConnectedClients = Pick<ChannelAdapter, 'send'> &
     closeAll(): void;
   };
 
-export type ConnectedClientsDeps = Pick<ChannelDeps, 'clock' | 'log'> &
-  Pick<ClientConnectionDeps, 'routeTo' | 'envelopeOf' | 'onStale'> & {
-    /** Maps a part to what the channel delivers at `at`, ms. */
-    planOf(outbound: Outbound, at: number): ClientDelivery;
-  };
-
 /** Creates the set of a channel's clients, initially empty. */
-export function createConnectedClients(channel: ConnectedClientsDeps): ConnectedClients {
+export function createConnectedClients(
+  channel: Pick<ChannelDeps, 'clock' | 'log'> &
+    Pick<ClientConnectionDeps, 'routeTo' | 'envelopeOf' | 'onStale'> & {
+      /** Maps a part to what the channel delivers at `at`, ms. */
+      planOf(outbound: Outbound, at: number): ClientDelivery;
+    },
+): ConnectedClients {
   const { clock, planOf, ...common } = channel;
   const open = new Set<ClientConnection>();
   const push = (route: ReplyRoute, frame: ServerFrame) => {
