@@ -190,9 +190,11 @@ async function endWaiting(tx: Tx, people: readonly Person[]): Promise<void> {
   await tx.db.updateTable('inbox').set({ authority: 'guest' }).where('id', 'in', held).execute();
 }
 
-type StopInput = { readonly people: readonly Person[]; readonly effects: Effects };
-
-async function stopRun(tx: Tx, lane: Lane, { people, effects }: StopInput): Promise<void> {
+async function stopRun(
+  tx: Tx,
+  lane: Lane,
+  { people, effects }: { readonly people: readonly Person[]; readonly effects: Effects },
+): Promise<void> {
   const { runId } = lane;
   if (runId === null) return;
   const run = tx.db.selectFrom('runs').select('runs.id').where('runs.id', '=', runId);

@@ -59,9 +59,10 @@ async function endOld(tx: Tx, { kind, subject }: AlertName): Promise<number> {
   return row?.count ?? 0;
 }
 
-type ReopenInput = AlertName & { readonly details: string };
-
-async function reopen(tx: Tx, { kind, subject, details }: ReopenInput): Promise<boolean> {
+async function reopen(
+  tx: Tx,
+  { kind, subject, details }: AlertName & { readonly details: string },
+): Promise<boolean> {
   const row = await tx.db
     .updateTable('ownerNotices')
     .set((eb) => ({ details, endedAt: null, lastAt: tx.now, isPending: 0, count: eb('count', '+', 1) }))

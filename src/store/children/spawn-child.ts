@@ -104,27 +104,26 @@ function taskKeyOf(id: string): string {
   return `spawn:${id}`;
 }
 
-type LimitInput = { readonly depth: number; readonly sessionId: string; readonly limits: SpawnLimits };
 type SpawnRefusalResult = Extract<SpawnResult, { kind: 'refused' }>;
 
 /** Checks the parent's own limits. The lane's lock keeps two steps from counting its children at the same time. */
 async function refusalOf(
   tx: Tx,
-  { depth, sessionId, limits }: LimitInput,
+  input: { readonly depth: number; readonly sessionId: string; readonly limits: SpawnLimits },
 ): Promise<SpawnRefusalResult | undefined> {
+  const { depth, sessionId, limits } = input;
   if (depth > limits.depth) return { kind: 'refused', reason: 'too_deep', limit: limits.depth };
   const live = await readLiveChildren(tx, { sessionIds: [sessionId] });
   if (live.length < limits.children) return undefined;
   return { kind: 'refused', reason: 'too_many_children', limit: limits.children };
 }
 
-type ReserveInput = { readonly treeId: string; readonly sessionId: string; readonly limits: SpawnLimits };
-
 /** Counts a new node of the tree, under the row's lock, since runs of several lanes share the tree. */
 async function reserve(
   tx: Tx,
-  { treeId, sessionId, limits }: ReserveInput,
+  input: { readonly treeId: string; readonly sessionId: string; readonly limits: SpawnLimits },
 ): Promise<SpawnRefusalResult | { readonly kind: 'reserved'; readonly deadlineAt: number }> {
+  const { treeId, sessionId, limits } = input;
   const fresh = { live: 0, total: 0, createdAt: tx.now, deadlineAt: tx.now + limits.treeMs };
   await ensureRow(tx, 'trees', { id: treeId, sessionId, ...fresh });
   const { live, total, deadlineAt } = await lockedTree.one(tx, { treeId });
@@ -144,10 +143,12 @@ const lockedTree = locking((db, of: QueryParams<{ treeId: string }>) =>
   db.selectFrom('trees').selectAll().where('id', '=', of.treeId),
 );
 
-type OpenChildInput = { readonly child: Child; readonly input: SpawnInput };
-
 /** Makes the child's lane and session with its task as the first item. */
-async function openSession(tx: Tx, { child, input }: OpenChildInput, effects: Effects): Promise<void> {
+async function openSession(
+  tx: Tx,
+  { child, input }: { readonly child: Child; readonly input: SpawnInput },
+  effects: Effects,
+): Promise<void> {
   const { id, parentSessionId } = child;
   await enqueueItem(
     tx,

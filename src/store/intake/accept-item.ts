@@ -271,17 +271,20 @@ async function flush(tx: Tx, open: readonly OpenItem[], { name }: Bundle): Promi
   await rows.where('isFetching', '=', 0).execute();
 }
 
-type DueInput = {
-  readonly bundle: JoinedBundle | undefined;
-  readonly isFetching: boolean;
-  readonly open: readonly OpenItem[];
-};
-
 /**
  * Decides when the row may be taken. During an active run `collect` waits for a quiet window, which each arrival
  * restarts, for at most `longestWindows` windows. The debounce before a first run is a different setting.
  */
-async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: DueInput): Promise<number> {
+async function decideDue(
+  tx: Tx,
+  lane: Lane,
+  input: {
+    readonly bundle: JoinedBundle | undefined;
+    readonly isFetching: boolean;
+    readonly open: readonly OpenItem[];
+  },
+): Promise<number> {
+  const { bundle, isFetching, open } = input;
   if (isFetching) return tx.now + fetchWaitMs;
   if (bundle) return bundle.dueAt;
   if (lane.mode !== 'collect') return tx.now;

@@ -6,12 +6,6 @@ import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { lockOrMakeLanes } from '../rows/lane.ts';
 
-export type EnqueueInput = {
-  readonly items: readonly { readonly lane: LaneRef; readonly item: InnerItem }[];
-  /** Absent if the process has no free slot, or doesn't work lanes at all. */
-  readonly claims?: ClaimTerms;
-};
-
 export type EnqueueResult = {
   /** In input order. */
   readonly items: readonly EnqueuedItem[];
@@ -25,7 +19,14 @@ export type EnqueueResult = {
  * to repeat: each item is stored once under its source key. Throws `invalid_input` for a lane that is named by its key
  * but doesn't exist.
  */
-export const enqueueItems: StoreCommand<EnqueueInput, EnqueueResult> = {
+export const enqueueItems: StoreCommand<
+  {
+    readonly items: readonly { readonly lane: LaneRef; readonly item: InnerItem }[];
+    /** Absent if the process has no free slot, or doesn't work lanes at all. */
+    readonly claims?: ClaimTerms;
+  },
+  EnqueueResult
+> = {
   name: 'enqueueItems',
   run: async (tx, { items, claims }) => {
     const effects = noEffects();

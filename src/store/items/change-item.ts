@@ -167,9 +167,11 @@ export async function edit(
   return changed;
 }
 
-type RewordInput = { readonly row: ItemRow; readonly words: NewWords; readonly effects: Effects };
-
-async function reword(tx: Tx, lane: Lane, { row, words, effects }: RewordInput): Promise<ItemChangeResult> {
+async function reword(
+  tx: Tx,
+  lane: Lane,
+  { row, words, effects }: { readonly row: ItemRow; readonly words: NewWords; readonly effects: Effects },
+): Promise<ItemChangeResult> {
   const { text, newId } = words;
   const content = json.content(row.content);
   const prompt = withOtherContent(content, words.prompt);

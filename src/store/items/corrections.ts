@@ -33,21 +33,20 @@ export function markCorrection(prompt: string): string {
   return `(Correction of an earlier message.) ${prompt}`;
 }
 
-type CorrectionInput = {
-  readonly found: LockedItem;
-  readonly text: string;
-  readonly prompt: string;
-  /** The new version's files, if they differ from those that the run has read. */
-  readonly files?: readonly AttachmentRef[];
-  readonly newId: string;
-  readonly effects: Effects;
-};
-
 /** Sends the run a correction. The newest wording counts, so an unread correction is replaced. */
 export async function correct(
   tx: Tx,
-  { found, text, prompt, files, newId, effects }: CorrectionInput,
+  input: {
+    readonly found: LockedItem;
+    readonly text: string;
+    readonly prompt: string;
+    /** The new version's files, if they differ from those that the run has read. */
+    readonly files?: readonly AttachmentRef[];
+    readonly newId: string;
+    readonly effects: Effects;
+  },
 ): Promise<void> {
+  const { found, text, prompt, files, newId, effects } = input;
   const { row, lane } = found;
   const { attachments: _, stored: __, ...rest } = json.content(row.content);
   const corrected: InboxContent = {

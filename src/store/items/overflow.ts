@@ -13,21 +13,24 @@ import type { NewItem } from './enqueue-item.ts';
 import { wakeIfIdle } from './item-change.ts';
 import { type OpenItem, readOpenItems } from './waiting-items.ts';
 
-type CapInput = {
-  readonly lane: Lane;
-  readonly item: NewItem;
-  readonly accepting: EventStep;
-  /** Open items of the lane, in order. */
-  readonly open: readonly OpenItem[];
-};
-
 /**
  * Keeps the lane under its cap. Overflow is never silent: the sender is notified, and the dropped message's outcome
  * records it.
  */
 export async function enforceCap(
   tx: StepTx,
-  { lane, item, accepting, open }: CapInput,
+  {
+    lane,
+    item,
+    accepting,
+    open,
+  }: {
+    readonly lane: Lane;
+    readonly item: NewItem;
+    readonly accepting: EventStep;
+    /** Open items of the lane, in order. */
+    readonly open: readonly OpenItem[];
+  },
 ): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
   // Parley's own items are never dropped and don't count. The oldest message is dropped, even if it was promoted.

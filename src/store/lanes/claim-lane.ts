@@ -144,11 +144,9 @@ async function mayRun(tx: Tx, lane: Lane, { caps }: ClaimInput): Promise<boolean
   return cap === undefined || hasRoom(tx, lane, cap);
 }
 
-type BeginRunInput = Work & ClaimFacts & { readonly input: ClaimInput };
-
 async function begin(
   tx: StepTx,
-  { lane, input, kind, rows, session, context }: BeginRunInput,
+  { lane, input, kind, rows, session, context }: Work & ClaimFacts & { readonly input: ClaimInput },
 ): Promise<Claim> {
   const [head] = rows;
   const last = rows.at(-1);
@@ -200,19 +198,18 @@ function modelFor({ agentId }: Lane, kind: RunKind, { models, titleModels }: Cla
   return byAgent[agentId] ?? byDefault;
 }
 
-type TakeInput = Work & {
-  readonly lane: Lane;
-  readonly input: ClaimInput;
-  readonly runId: string;
-  readonly context: readonly string[];
-  readonly isFirst: boolean;
-};
-
 /** Takes the rows into the run. */
 async function take(
   tx: StepTx,
-  { lane, input, kind, rows, runId, context, isFirst }: TakeInput,
+  work: Work & {
+    readonly lane: Lane;
+    readonly input: ClaimInput;
+    readonly runId: string;
+    readonly context: readonly string[];
+    readonly isFirst: boolean;
+  },
 ): Promise<void> {
+  const { lane, input, kind, rows, runId, context, isFirst } = work;
   if (kind === 'compact') {
     // The model never reads the command, so it stays out of the transcript.
     for (const { id } of rows)

@@ -134,12 +134,6 @@ function undeliverable({
   return outcomeReason === undefined ? { outcome } : { outcome, outcomeReason };
 }
 
-type ReplyPartsInput = {
-  readonly runId: string;
-  readonly answer: string;
-  readonly parts: readonly Part[];
-};
-
 /**
  * Returns the parts keyed by run and ordinal, with their positions in the lane's timeline; the step that closes or
  * extends the run advances both counters. A run without a route sends nothing.
@@ -147,8 +141,13 @@ type ReplyPartsInput = {
 function partsOf(
   lane: Lane,
   run: SteerTarget,
-  { runId, answer, parts }: ReplyPartsInput,
+  input: {
+    readonly runId: string;
+    readonly answer: string;
+    readonly parts: readonly Part[];
+  },
 ): readonly NewPart[] {
+  const { runId, answer, parts } = input;
   if (run.target === 'record') return [];
   const ordinal = run.nextOrdinal;
   return parts.map((part, index) => ({

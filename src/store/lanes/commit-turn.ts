@@ -100,17 +100,18 @@ export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
   },
 };
 
-export type NoticeInput = RunFence & {
-  readonly key: string;
-  readonly route: ReplyRoute;
-  readonly content: OutboundContent;
-};
-
 /**
  * Stores a notice outside the answers, once per key, for example that the model is busy. Returns the deliveries that
  * are due: none if the run has ended, which another connection may have committed first.
  */
-export const storeNotice: StoreCommand<NoticeInput, Effects> = {
+export const storeNotice: StoreCommand<
+  RunFence & {
+    readonly key: string;
+    readonly route: ReplyRoute;
+    readonly content: OutboundContent;
+  },
+  Effects
+> = {
   name: 'storeNotice',
   run: async (tx, input) => {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
@@ -133,24 +134,23 @@ export type AssistantImage = {
   readonly model: string | undefined;
 };
 
-type AssistantRowInput = {
-  readonly message: AssistantImage;
-  readonly runId: string;
-  readonly isFinished: boolean;
-  /** The model calls that wrote it, once they are over. */
-  readonly calls?: readonly ModelCallEnd[];
-  /** Both as the caller read them under its lane's lock. */
-  readonly before?: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
-};
-
 /**
  * Writes the current state of an assistant message and the cost of its calls. Returns false if the message was
  * already finished, which means that this is a repeat.
  */
 export async function writeAssistant(
   tx: Tx,
-  { message, runId, isFinished, calls = [], before }: AssistantRowInput,
+  input: {
+    readonly message: AssistantImage;
+    readonly runId: string;
+    readonly isFinished: boolean;
+    /** The model calls that wrote it, once they are over. */
+    readonly calls?: readonly ModelCallEnd[];
+    /** Both as the caller read them under its lane's lock. */
+    readonly before?: { readonly known: StoredImage | undefined; readonly open: OpenCalls };
+  },
 ): Promise<boolean> {
+  const { message, runId, isFinished, calls = [], before } = input;
   const { id, sessionId, parts, model } = message;
   const { known, open } = before ?? {
     known: await findRow(tx, 'transcript', id, ['isFinished']),
@@ -187,15 +187,16 @@ function chargeOf({ cost, usage }: Spent): Charge | undefined {
 /** An earlier image of a message. */
 export type StoredImage = { readonly isFinished: number };
 
-type MarkInput = RunFence & {
-  readonly marks: readonly { readonly id: string; readonly unsendable: Unsendable }[];
-};
-
 /**
  * Records which contents no request may include any more, so that they are searched for only once. Safe to repeat:
  * marks are set, not added to.
  */
-export const markUnsendable: StoreCommand<MarkInput, void> = {
+export const markUnsendable: StoreCommand<
+  RunFence & {
+    readonly marks: readonly { readonly id: string; readonly unsendable: Unsendable }[];
+  },
+  void
+> = {
   name: 'markUnsendable',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);

@@ -53,20 +53,19 @@ export const parkRun: StoreCommand<ParkInput, ParkResult> = {
   },
 };
 
-type ParkedLaneInput = ParkInput & {
-  /** False if there is nothing to wait for. */
-  readonly waits: boolean;
-  readonly effects: Effects;
-  /** As in `RunPause`. */
-  readonly budgetWait?: string;
-};
-
 /** Releases the run and its lane until the wait is settled or expires. */
 async function leaveParked(
   tx: Tx,
   lane: Lane,
-  { runId, epoch, reason, workedMs, waitMs, budgetWait, waits, effects }: ParkedLaneInput,
+  input: ParkInput & {
+    /** False if there is nothing to wait for. */
+    readonly waits: boolean;
+    readonly effects: Effects;
+    /** As in `RunPause`. */
+    readonly budgetWait?: string;
+  },
 ): Promise<ParkResult> {
+  const { runId, epoch, reason, workedMs, waitMs, budgetWait, waits, effects } = input;
   const pause = { id: runId, parkReason: reason, workedMs, ...(budgetWait !== undefined && { budgetWait }) };
   await pauseRun(tx, pause, waits);
   await raiseEpoch(tx, lane.key, epoch + 1);
@@ -94,14 +93,6 @@ export const readStartedCall: StoreQuery<
   },
 };
 
-export type SettleInput = {
-  readonly runId: string;
-  readonly callId: string;
-  readonly isError: boolean;
-  /** The parts of the result's own message. */
-  readonly parts: readonly MessagePart[];
-};
-
 export type SettleResult = {
   readonly settlement: Settlement;
   /** The run's lane; undefined if there is no such run. */
@@ -110,7 +101,16 @@ export type SettleResult = {
 };
 
 /** Settles a run's call, looking up and locking its lane; see `settleCall`. */
-export const settleParkedCall: StoreCommand<SettleInput, SettleResult> = {
+export const settleParkedCall: StoreCommand<
+  {
+    readonly runId: string;
+    readonly callId: string;
+    readonly isError: boolean;
+    /** The parts of the result's own message. */
+    readonly parts: readonly MessagePart[];
+  },
+  SettleResult
+> = {
   name: 'settleParkedCall',
   run: async (tx, { parts, ...answer }) => {
     const effects = noEffects();

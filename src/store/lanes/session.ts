@@ -76,14 +76,11 @@ export async function setChoice(tx: Tx, sessionId: string, choice: Partial<Sessi
   await changeRow(tx, 'sessions', sessionId, { model, reasoning });
 }
 
-/** A queue mode chosen for a conversation on the chat page. */
-type LaneModeInput = { readonly laneKey: string; readonly mode: QueueMode };
-
 /**
- * Sets the queue mode of a conversation, like `/queue <mode>` in it. Returns false if there is no such lane or it is
- * one of Parley's own. Safe to repeat: the same mode changes nothing.
+ * Sets the queue mode that was chosen for a conversation on the chat page, like `/queue <mode>` in it. Returns false if
+ * there is no such lane or it is one of Parley's own. Safe to repeat: the same mode changes nothing.
  */
-export const setLaneMode: StoreCommand<LaneModeInput, boolean> = {
+export const setLaneMode: StoreCommand<{ readonly laneKey: string; readonly mode: QueueMode }, boolean> = {
   name: 'setLaneMode',
   run: async (tx, { laneKey, mode }) => {
     const lane = await lockLane(tx, laneKey);

@@ -131,18 +131,17 @@ export function steerTarget({ route, authority, cancelReason, nextOrdinal }: Run
   return { target: json.target(route), authority, cancelReason: cancelReason ?? undefined, nextOrdinal };
 }
 
-type SteerChoiceInput = {
-  readonly run: SteerTarget;
-  readonly waiting: readonly WaitingRow[];
-  readonly delivery: SteerDelivery;
-  readonly now: number;
-};
-
 /** Returns the items of `waiting` that the run takes. The caller must have checked that the run isn't cancelled. */
 export function chooseFor(
   lane: Lane,
-  { run, waiting, delivery, now }: SteerChoiceInput,
+  input: {
+    readonly run: SteerTarget;
+    readonly waiting: readonly WaitingRow[];
+    readonly delivery: SteerDelivery;
+    readonly now: number;
+  },
 ): readonly WaitingRow[] {
+  const { run, waiting, delivery, now } = input;
   const { target, authority } = run;
   return chooseSteers(waiting, { mode: lane.mode as QueueMode, target, authority, delivery, now });
 }

@@ -35,18 +35,20 @@ export function sessionNamedIn(laneKey: string): string | undefined {
   return /^title:([^:]+)$/.exec(laneKey)?.[1];
 }
 
-type TitleInput = {
-  readonly lane: Lane;
-  readonly rows: readonly WaitingRow[];
-  /** The messages made from the rows. */
-  readonly messages: readonly AgentMessage[];
-};
-
 /**
  * Enqueues a run that names the session from these first messages. Sub-agents and titles get none. The source key
  * limits it to one per session. The sweep finds it, since nothing awaits it.
  */
-export async function enqueueTitle(tx: Tx, { lane, rows, messages }: TitleInput): Promise<void> {
+export async function enqueueTitle(
+  tx: Tx,
+  input: {
+    readonly lane: Lane;
+    readonly rows: readonly WaitingRow[];
+    /** The messages made from the rows. */
+    readonly messages: readonly AgentMessage[];
+  },
+): Promise<void> {
+  const { lane, rows, messages } = input;
   if (lane.class === 'background' || isChildLane(lane.key)) return;
   const text = openingOf(rows, messages);
   if (text === '') return;

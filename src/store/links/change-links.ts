@@ -57,14 +57,6 @@ export type RedeemResult =
       readonly asker: { readonly route: ReplyRoute; readonly laneKey: string };
     };
 
-export type RemoveInput = {
-  readonly own: string;
-  readonly target: string;
-  readonly identity: string | undefined;
-  /** Name for an identity with only this account, if it needs one. */
-  readonly newIdentity: string;
-};
-
 export type RemoveResult =
   | { readonly kind: 'not-linked' }
   /** `route`: where the account was linked. */
@@ -190,8 +182,15 @@ async function isAlone(tx: Tx, identity: string): Promise<boolean> {
  */
 export async function removeAccount(
   tx: StepTx,
-  { own, target, identity, newIdentity }: RemoveInput,
+  input: {
+    readonly own: string;
+    readonly target: string;
+    readonly identity: string | undefined;
+    /** Name for an identity with only this account, if it needs one. */
+    readonly newIdentity: string;
+  },
 ): Promise<RemoveResult> {
+  const { own, target, identity, newIdentity } = input;
   const mine = identity ?? (await identityOf(tx, own));
   const link = await tx.db.selectFrom('links').selectAll().where('peer', '=', target).executeTakeFirst();
   if (!link || link.identity !== mine) return { kind: 'not-linked' };
@@ -394,18 +393,16 @@ export const readChatLinks: StoreQuery<{ readonly limit: number }, readonly Chat
       .execute(),
 };
 
-type RemoveLinkInput = {
-  readonly peer: string;
-  /** Key of the notice to the account. */
-  readonly noticeKey: string;
-};
-
 /**
  * Removes an account from its identity, like `/link remove` from another account, and notifies it. Safe to repeat: an
  * account that isn't linked stays as it is.
  */
 export const removeLink: StoreCommand<
-  RemoveLinkInput,
+  {
+    readonly peer: string;
+    /** Key of the notice to the account. */
+    readonly noticeKey: string;
+  },
   { readonly isRemoved: boolean; readonly effects: Effects }
 > = {
   name: 'removeLink',

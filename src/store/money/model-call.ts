@@ -286,14 +286,6 @@ export function boundOf(
   return Math.ceil((tokens.prompt * rate.input + tokens.answer * rate.output) / 1_000_000);
 }
 
-type ReserveInput = RunFence & {
-  /** Its `reserved` amount is reserved in each of the budgets. */
-  readonly call: NewModelCall & { readonly reserved: number };
-  readonly limits: readonly BudgetLimit[];
-  /** Ends of earlier attempts. */
-  readonly ends: readonly ModelCallEnd[];
-};
-
 /** Whether the call may be sent. */
 type Reservation = { readonly kind: 'open' } | { readonly kind: 'spent'; readonly refusal: BudgetRefusal };
 
@@ -302,7 +294,16 @@ type Reservation = { readonly kind: 'open' } | { readonly kind: 'spent'; readonl
  * them has no room, nothing is reserved, and the owner is alerted if that budget is spent. The call's id makes it safe
  * to repeat. Throws `stale_epoch`, also for a run that has ended.
  */
-export const reserveCall: StoreCommand<ReserveInput, Reservation> = {
+export const reserveCall: StoreCommand<
+  RunFence & {
+    /** Its `reserved` amount is reserved in each of the budgets. */
+    readonly call: NewModelCall & { readonly reserved: number };
+    readonly limits: readonly BudgetLimit[];
+    /** Ends of earlier attempts. */
+    readonly ends: readonly ModelCallEnd[];
+  },
+  Reservation
+> = {
   name: 'reserveCall',
   run: async (tx, { laneKey, epoch, runId, call, limits, ends }) => {
     const lane = await lockLaneAt(tx, laneKey, epoch);

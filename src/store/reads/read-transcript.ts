@@ -163,9 +163,9 @@ export const readCompactHint: StoreQuery<{ readonly runId: string }, string | un
       .where('state', '=', 'taken')
       .executeTakeFirst();
     // Made by the command's `load`.
-    const loaded = json.content(row?.content ?? '{}').command?.input as CompactInput | undefined;
+    const loaded = json.content(row?.content ?? '{}').command?.input as
+      | { readonly input?: { readonly hint?: string } }
+      | undefined;
     return loaded?.input?.hint;
   },
 };
-
-type CompactInput = { readonly input?: { readonly hint?: string } };
