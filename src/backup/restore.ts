@@ -40,12 +40,6 @@ import {
 } from './restore-plan.ts';
 import { describeSqlite, noteRestore } from './sqlite-snapshot.ts';
 
-export type RestoreOptions = {
-  readonly dataDir: string;
-  readonly databaseUrl?: string;
-  readonly backup: FoundBackup;
-};
-
 /** Where the replaced state is kept: in a folder and, on PostgreSQL, also in a schema of its database. */
 export type RestoreResult = { readonly kept: string; readonly keptSchema?: string };
 
@@ -53,7 +47,11 @@ export type RestoreResult = { readonly kept: string; readonly keptSchema?: strin
  * Restores a backup into the data folder, which the caller must have locked exclusively. Throws ParleyError before
  * anything is replaced, or if the database rejects the restore.
  */
-export async function restoreBackup(options: RestoreOptions): Promise<RestoreResult> {
+export async function restoreBackup(options: {
+  readonly dataDir: string;
+  readonly databaseUrl?: string;
+  readonly backup: FoundBackup;
+}): Promise<RestoreResult> {
   const now = new Date();
   const { dataDir, databaseUrl, backup } = options;
   const { manifest, path } = backup;

@@ -127,8 +127,6 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
   return freeze(config);
 }
 
-type Sources = ReadonlyMap<string, EnvironmentName>;
-
 /** The setting that each non-secret variable overrides. */
 const settingOf: Partial<Record<EnvironmentName, readonly string[]>> = {
   ANTHROPIC_BASE_URL: ['providers', 'anthropic', 'baseUrl'],
@@ -181,7 +179,11 @@ function setAt(settings: Record<string, unknown>, path: readonly string[], value
   if (typeof inner === 'object' && inner !== null) setAt(inner as Record<string, unknown>, rest, value);
 }
 
-function placeOf(path: readonly PropertyKey[], sources: Sources, file: ConfigFile): string {
+function placeOf(
+  path: readonly PropertyKey[],
+  sources: ReadonlyMap<string, EnvironmentName>,
+  file: ConfigFile,
+): string {
   const variable = sources.get(path.map(String).join('.'));
   if (variable !== undefined) return `${variable} in the environment`;
   return file.path === undefined ? showPath(path) : `${showPath(path)} in ${file.path}`;

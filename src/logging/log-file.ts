@@ -23,15 +23,17 @@ const maxWaiting = 4 * 1024 * 1024;
 const pauseMs = 1_000;
 const closeMs = 1_000;
 
-export type LogFileOptions = {
-  /** Size of both files together. */
-  readonly maxBytes: number;
-  /** Called once, when the first write fails. */
-  onFault?(error: unknown): void;
-};
-
 /** Opens the file at the first line, so a folder that can't be written yet doesn't matter. */
-export function openLogFile(path: string, { maxBytes, onFault }: LogFileOptions): LogFile {
+export function openLogFile(
+  path: string,
+  options: {
+    /** Size of both files together. */
+    readonly maxBytes: number;
+    /** Called once, when the first write fails. */
+    onFault?(error: unknown): void;
+  },
+): LogFile {
+  const { maxBytes, onFault } = options;
   const file = createRotatingFile(path, maxBytes);
   let waiting: string[] = [];
   let size = 0;

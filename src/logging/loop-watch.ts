@@ -95,18 +95,17 @@ function loopTime(): () => number {
   };
 }
 
-export type CloseWatchDeps = {
-  readonly monitor: Pick<DelayMonitor, 'enable' | 'disable' | 'reset' | 'count' | 'max' | 'percentile'>;
-  /** Returns for how long the loop has worked since the last call, ms. */
-  workedMs(): number;
-  readonly holds: Pick<Holds, 'look'>;
-};
-
 /**
  * Measures delays only while the loop is busy. Nothing can block it for longer than it works, so a second with little
  * work needs no measurement; the first busy second after that is measured only from `begin` on.
  */
-export function createCloseWatch({ monitor, workedMs, holds }: CloseWatchDeps) {
+export function createCloseWatch(deps: {
+  readonly monitor: Pick<DelayMonitor, 'enable' | 'disable' | 'reset' | 'count' | 'max' | 'percentile'>;
+  /** Returns for how long the loop has worked since the last call, ms. */
+  workedMs(): number;
+  readonly holds: Pick<Holds, 'look'>;
+}) {
+  const { monitor, workedMs, holds } = deps;
   let isMeasuring = false;
   let idle = 0;
   const begin = () => {

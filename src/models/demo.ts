@@ -15,14 +15,6 @@ import { titlePrompt } from '../agent/system-prompt.ts';
 import { failureError } from './api-fault.ts';
 import { noPrices } from './prices.ts';
 
-export type DemoOptions = {
-  readonly clock: Clock;
-  /** Delay between two words, ms. Default: 30 */
-  readonly chunkMs?: number;
-  /** Creates ids of tool calls, which must be unique across all conversations. */
-  readonly newId?: () => string;
-};
-
 const info: ModelInfo = {
   id: 'demo',
   contextWindow: 200_000,
@@ -33,7 +25,14 @@ const info: ModelInfo = {
 };
 
 /** Creates a free, scripted model that needs no key. Every answer except a title says that it is the demo model. */
-export function createDemoProvider({ clock, chunkMs = 30, newId = randomUUID }: DemoOptions): LlmProvider {
+export function createDemoProvider(options: {
+  readonly clock: Clock;
+  /** Delay between two words, ms. Default: 30 */
+  readonly chunkMs?: number;
+  /** Creates ids of tool calls, which must be unique across all conversations. */
+  readonly newId?: () => string;
+}): LlmProvider {
+  const { clock, chunkMs = 30, newId = randomUUID } = options;
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const turn = demoTurn(request);
     const aborted: ModelEvent = { type: 'error', failure: { kind: 'aborted', detail: 'aborted' } };

@@ -193,12 +193,10 @@ export type ConfiguredModel = {
   waiting?(): WaitingCalls;
 };
 
-type ModelDeps = Pick<ModelsDeps, 'clock' | 'log' | 'observers' | 'noteWindow' | 'noteKey'>;
-
 /** Creates the configured models; without a key, the labelled demo model. */
 export function configuredModel(
   config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
-  deps: ModelDeps,
+  deps: Pick<ModelsDeps, 'clock' | 'log' | 'observers' | 'noteWindow' | 'noteKey'>,
 ): ConfiguredModel {
   const { clock } = deps;
   const waits = new Map<string, ProviderWaits>();

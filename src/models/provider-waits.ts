@@ -30,18 +30,17 @@ export type WaitingCalls = {
   readonly since: number | undefined;
 };
 
-export type ProviderWaitsDeps = {
-  readonly clock: Clock;
-  /** In [0, 1). */
-  readonly random: () => number;
-};
-
 const wokenAtOnce = 4;
 const spreadMs = 500;
 
 type Waiter = { readonly since: number; readonly canBeWoken: boolean; readonly woken: AbortController };
 
-export function createProviderWaits({ clock, random }: ProviderWaitsDeps): ProviderWaits {
+export function createProviderWaits(deps: {
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+}): ProviderWaits {
+  const { clock, random } = deps;
   // In the order in which they started to wait.
   const waiters = new Set<Waiter>();
   return {

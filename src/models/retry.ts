@@ -17,16 +17,6 @@ import type {
 import { failureOfError } from './api-fault.ts';
 import { createProviderWaits, type ProviderWaits } from './provider-waits.ts';
 
-export type RetryOptions = {
-  readonly clock: Clock;
-  /** In [0, 1). */
-  readonly random: () => number;
-  /** Shared by all callers of the same provider; default: this provider's own. */
-  readonly waitsOf?: (provider: LlmProvider) => ProviderWaits;
-  /** Asked in this order when the first model has failed. */
-  readonly fallbacks?: readonly LlmProvider[];
-};
-
 const TRIES = 8;
 const TRIES_BEFORE_FALLBACK = 3;
 const TRIES_OF_SLIP = 3;
@@ -80,7 +70,18 @@ function waitOf(askedMs: number | undefined, tried: number, random: number): num
  * Returns a provider that retries and falls back. A stream announces each wait by a `retrying` warning with its length
  * (the run notifies the person once the waits exceed its limit), and each change of model by a `fallback` one.
  */
-export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProvider {
+export function withRetry(
+  provider: LlmProvider,
+  options: {
+    readonly clock: Clock;
+    /** In [0, 1). */
+    readonly random: () => number;
+    /** Shared by all callers of the same provider; default: this provider's own. */
+    readonly waitsOf?: (provider: LlmProvider) => ProviderWaits;
+    /** Asked in this order when the first model has failed. */
+    readonly fallbacks?: readonly LlmProvider[];
+  },
+): LlmProvider {
   const providers = [provider, ...(options.fallbacks ?? [])];
   const own = createProviderWaits(options);
   const waitsOf = options.waitsOf ?? (() => own);

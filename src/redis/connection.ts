@@ -68,12 +68,13 @@ export function openRedis(target: RedisTarget, log: Log): RedisConnections {
   };
 }
 
-type LossOptions = Pick<
-  RedisOptions,
-  'enableOfflineQueue' | 'maxRetriesPerRequest' | 'autoResendUnfulfilledCommands'
->;
-
-function connect(target: RedisTarget, options: LossOptions): Redis {
+function connect(
+  target: RedisTarget,
+  options: Pick<
+    RedisOptions,
+    'enableOfflineQueue' | 'maxRetriesPerRequest' | 'autoResendUnfulfilledCommands'
+  >,
+): Redis {
   const all = {
     ...options,
     connectTimeout: 5000,

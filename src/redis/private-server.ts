@@ -12,14 +12,6 @@ import type { Log } from '#contracts/log.ts';
 import { type FileLock, tryLockFile } from '../processes/file-lock.ts';
 import { askServer, type ServerProcess, sendInline, startServerProcess } from './server-process.ts';
 
-export type PrivateServerOptions = {
-  readonly dataDir: string;
-  readonly log: Log;
-  readonly clock: Clock;
-  /** A program to use instead of the `redis-server` on the path. */
-  readonly command?: string;
-};
-
 export interface PrivateServer {
   /** Stays the same across restarts of the server and changes of its owner. */
   readonly socketPath: string;
@@ -47,7 +39,13 @@ const successionMs = 300;
  * ParleyError `redis_unavailable` if it is missing, too old, doesn't start, or is owned by another process and doesn't
  * respond.
  */
-export async function startPrivateServer(options: PrivateServerOptions): Promise<PrivateServer> {
+export async function startPrivateServer(options: {
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** A program to use instead of the `redis-server` on the path. */
+  readonly command?: string;
+}): Promise<PrivateServer> {
   const { log, clock } = options;
   const folder = join(options.dataDir, 'redis');
   makeFolder(folder);

@@ -140,7 +140,12 @@ export function createToolAlerts({
  * Logs each time that a conversation's prompt couldn't be read from the provider's cache. Alerts the owner, once a day
  * for each model, if the provider's reason is a change of a part that was sent unchanged.
  */
-export function createCacheAlerts({ store, log, clock }: CacheAlertsDeps): CallObserver {
+export function createCacheAlerts(deps: {
+  readonly store: Pick<Store, 'write'>;
+  readonly log: Log;
+  readonly clock: Pick<Clock, 'now'>;
+}): CallObserver {
+  const { store, log, clock } = deps;
   const told = new Map<string, number>();
   return {
     begin: ({ provider, model, subject: run, request }) => ({
@@ -162,12 +167,6 @@ export function createCacheAlerts({ store, log, clock }: CacheAlertsDeps): CallO
     }),
   };
 }
-
-type CacheAlertsDeps = {
-  readonly store: Pick<Store, 'write'>;
-  readonly log: Log;
-  readonly clock: Pick<Clock, 'now'>;
-};
 
 const dayMs = 86_400_000;
 

@@ -47,17 +47,15 @@ const socket = {
 
 const webhookBodyBytes = 1024 * 1024;
 
-export type ChannelRoutesDeps = {
+export function createChannelRoutes({
+  absentWebhookStatus = 404,
+  maxUploadBytes = 0,
+}: {
   /** Status for a webhook that no channel has registered, or not yet. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
   /** Largest file that a client may send, bytes. Default: none may be sent. */
   readonly maxUploadBytes?: number;
-};
-
-export function createChannelRoutes({
-  absentWebhookStatus = 404,
-  maxUploadBytes = 0,
-}: ChannelRoutesDeps = {}): ChannelRoutes {
+} = {}): ChannelRoutes {
   const sockets = new Map<string, SocketHandler>();
   const webhooks = new Map<string, Webhook>();
   const uploads = new Map<string, UploadHandler>();

@@ -49,7 +49,13 @@ export function serverOptionsOf(limits: ConnectionLimits = connectionLimits) {
 /** Bounds the connections of a server. A proxy's connections serve many people, so they only count in total. */
 export function limitConnections(
   server: Server,
-  { limits = connectionLimits, isProxy = () => false }: LimitOptions = {},
+  {
+    limits = connectionLimits,
+    isProxy = () => false,
+  }: {
+    readonly limits?: ConnectionLimits;
+    readonly isProxy?: (address: string) => boolean;
+  } = {},
 ): void {
   const open = new Map<string, number>();
   server.maxConnections = limits.inTotal;
@@ -67,8 +73,3 @@ export function limitConnections(
     });
   });
 }
-
-type LimitOptions = {
-  readonly limits?: ConnectionLimits;
-  readonly isProxy?: (address: string) => boolean;
-};

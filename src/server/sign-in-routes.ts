@@ -97,11 +97,6 @@ async function openSession(request: FastifyRequest, reply: FastifyReply, deps: S
   reply.setCookie(deps.cookieName(), value, { ...cookieOptions(request), maxAge: maxAgeS });
 }
 
-type StatusDeps = {
-  readiness(): Promise<Readiness>;
-  metrics?(): Promise<string>;
-};
-
 const healthz = {
   method: 'GET',
   path: '/healthz',
@@ -145,7 +140,13 @@ const figures = {
 } as const;
 
 /** Serves health and readiness to anybody, and metrics to the owner. */
-export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
+export function mountStatus(
+  app: FastifyInstance,
+  deps: {
+    readiness(): Promise<Readiness>;
+    metrics?(): Promise<string>;
+  },
+): void {
   serveCall(app, healthz, async () => ({ status: 'ok' as const }));
 
   serveCall(app, readyz, async (_, { request, reply }) => {

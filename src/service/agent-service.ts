@@ -221,11 +221,9 @@ async function askToCompact(deps: AgentServiceDeps, lane: LaneRef): Promise<Acce
   return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
 }
 
-type SendInput = Omit<AgentMessageInput, 'session' | 'agent'>;
-
 async function send(
   deps: AgentServiceDeps,
-  { message, key = newRowId(), attachments = [] }: SendInput,
+  { message, key = newRowId(), attachments = [] }: Omit<AgentMessageInput, 'session' | 'agent'>,
   lane: LaneRef,
   place: ItemPlace = { reach: 'mode', target: 'record', authority: 'owner' },
 ): Promise<AcceptedMessage> {

@@ -17,8 +17,6 @@ const inputSchema = z.object({
   text: z.string().trim().min(1).max(32_000).optional().describe('For steer: the message to it.'),
 });
 
-type Input = z.infer<typeof inputSchema>;
-
 /** Limits on the sub-agents listed and on the messages that a log shows. */
 const listed = 50;
 const logged = 20;
@@ -27,7 +25,7 @@ const loggedBytes = 1_500;
 
 /** Creates the tool that lists, reads, steers and stops the sub-agents of the run's own session, and of no other. */
 export function createSubagentsTool(deps: SubagentsToolDeps, run: ToolRun): Tool {
-  return defineTool<Input>({
+  return defineTool<z.infer<typeof inputSchema>>({
     name: 'subagents',
     description:
       'List your sub-agents; read the log of one, send it a message (steer) or stop it. ' +

@@ -12,16 +12,20 @@ import { createMessageTool, type MessageToolDeps } from './message.ts';
 import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
 
-type CoreDeps = Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> & {
+/** Provides the tools that every agent has, like any plugin does. */
+export function corePlugin({
+  store,
+  config,
+  agents,
+  workspaceReader,
+  ...deps
+}: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> & {
   readonly store: Store;
   readonly config: Pick<Config, 'dataDir' | 'media'>;
   /** Returns the workspace reader provided by a plugin, if there is one; call it once all plugins are set up. */
   workspaceReader(): WorkspaceReader | undefined;
   readonly agents: { settingsOf(id: AgentId): Pick<AgentSettings, 'tools'> };
-};
-
-/** Provides the tools that every agent has, like any plugin does. */
-export function corePlugin({ store, config, agents, workspaceReader, ...deps }: CoreDeps): PluginDefinition {
+}): PluginDefinition {
   const files: OutgoingFilesDeps = {
     mediaDir: mediaFolder(config.dataDir),
     maxFileBytes: bytesOf(config.media.maxMb),

@@ -19,13 +19,6 @@ export type OutgoingFilesDeps = {
   readerFor(run: ToolRun): WorkspaceReader | undefined;
 };
 
-type CopyInput = {
-  readonly run: ToolRun;
-  readonly paths: readonly string[];
-  readonly maxBytes: number;
-  readonly signal: AbortSignal;
-};
-
 export type OutgoingFile = Extract<OutboundContent, { kind: 'media' }>;
 
 /**
@@ -33,8 +26,14 @@ export type OutgoingFile = Extract<OutboundContent, { kind: 'media' }>;
  */
 export async function copyOutgoing(
   { mediaDir, maxFileBytes, readerFor }: OutgoingFilesDeps,
-  { run, paths, maxBytes, signal }: CopyInput,
+  input: {
+    readonly run: ToolRun;
+    readonly paths: readonly string[];
+    readonly maxBytes: number;
+    readonly signal: AbortSignal;
+  },
 ): Promise<readonly OutgoingFile[]> {
+  const { run, paths, maxBytes, signal } = input;
   const reader = readerFor(run);
   if (!reader)
     throw new ParleyError('tool_failed', "The workspace's files can't be read here, so none are sent.");

@@ -7,17 +7,6 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { attributes, type Span, type Tracer } from './spans.ts';
 
-export type OtlpTracerDeps = {
-  /** Address of the collector; spans go to `/v1/traces` under it. */
-  readonly endpoint: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly version: string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly fetch: typeof globalThis.fetch;
-  redact(text: string): string;
-};
-
 /** A tracer that sends until it is closed. */
 export type OtlpTracer = Tracer & {
   /** Sends what is waiting, for 2 s at most. */
@@ -29,7 +18,16 @@ const [maxWaiting, maxAtOnce, intervalMs] = [4_096, 512, 5_000] as const;
 const [sendMs, closeMs] = [10_000, 2_000] as const;
 
 /** Creates the tracer; nothing is sent before the first span. */
-export function createOtlpTracer(deps: OtlpTracerDeps): OtlpTracer {
+export function createOtlpTracer(deps: {
+  /** Address of the collector; spans go to `/v1/traces` under it. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly fetch: typeof globalThis.fetch;
+  redact(text: string): string;
+}): OtlpTracer {
   const { clock, log } = deps;
   const url = `${deps.endpoint.replace(/\/+$/, '')}/v1/traces`;
   const closing = new AbortController();

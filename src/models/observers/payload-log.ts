@@ -9,13 +9,6 @@ import type { ModelEvent, ModelRequest } from '#contracts/model.ts';
 import type { RotatingFile } from '../../logging/rotating-file.ts';
 import type { CallObserver, CallOutcome, ObservedCall } from './call-observer.ts';
 
-export type PayloadLogDeps = {
-  readonly file: RotatingFile;
-  readonly clock: Clock;
-  readonly log: Log;
-  redact(text: string): string;
-};
-
 /** An observer that writes until it is closed. */
 export type PayloadLog = CallObserver & {
   /** Writes what is waiting. */
@@ -36,7 +29,13 @@ type Entry = {
 };
 
 /** Creates the log over its file. */
-export function createPayloadLog({ file, clock, log, redact }: PayloadLogDeps): PayloadLog {
+export function createPayloadLog(deps: {
+  readonly file: RotatingFile;
+  readonly clock: Clock;
+  readonly log: Log;
+  redact(text: string): string;
+}): PayloadLog {
+  const { file, clock, log, redact } = deps;
   const waiting: Entry[] = [];
   let dropped = 0;
   let writing: Promise<void> | undefined;
@@ -105,9 +104,10 @@ class Answer {
   }
 }
 
-type WriteOptions = { redact(text: string): string; readonly dropped: number };
-
-async function lineOf(entry: Entry, { redact, dropped }: WriteOptions): Promise<string> {
+async function lineOf(
+  entry: Entry,
+  { redact, dropped }: { redact(text: string): string; readonly dropped: number },
+): Promise<string> {
   const { call, answer, outcome, at, durationMs } = entry;
   const { messages, ...rest } = call.request;
   const json = (value: unknown) => JSON.stringify(value, (_key, part: unknown) => shown(part, redact));
