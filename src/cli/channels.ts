@@ -31,19 +31,18 @@ function asConfigured({ line: id, state }: ConfiguredAccount): ShownChannel {
   return { id, state: 'configured', detail: 'on at the next start' };
 }
 
-export type LoginOptions = {
-  /** `signal`, or `signal.work` for a named account. */
-  readonly channel: string;
-  readonly asJson: boolean;
-  /** Ends the attempt; if absent, Ctrl-C does. */
-  readonly signal?: AbortSignal;
-};
-
 /** Links this machine to a person's account, on a network that works that way. Throws ParleyError when it fails. */
 export async function runChannelsLogin(
   channels: readonly ChannelEntry[],
-  { channel, asJson, signal = untilInterrupted() }: LoginOptions,
+  options: {
+    /** `signal`, or `signal.work` for a named account. */
+    readonly channel: string;
+    readonly asJson: boolean;
+    /** Ends the attempt; if absent, Ctrl-C does. */
+    readonly signal?: AbortSignal;
+  },
 ): Promise<ExitCode> {
+  const { channel, asJson, signal = untilInterrupted() } = options;
   const config = loadConfig();
   const accounts = configuredAccounts(channels, config);
   const account = accounts.find(({ line }) => line === channel);

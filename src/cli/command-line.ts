@@ -101,15 +101,6 @@ function addSetupCommands(program: Command, { parts }: EntryCommands, { act, sho
   );
 }
 
-type AgentOptions = {
-  message?: string;
-  agent?: string;
-  session?: string;
-  key?: string;
-  wait?: boolean;
-  json?: boolean;
-};
-
 function addAgentCommands(program: Command, { act, show }: Actions): void {
   const agent = program.command('agent').description('send the agent a message from the command line');
   act(
@@ -123,7 +114,15 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
       )
       .option('--wait', 'wait for the answer and print it')
       .option('--json', 'as JSON'),
-    async ({ json = false, wait = false, message, ...input }: AgentOptions) => {
+    async (options: {
+      message?: string;
+      agent?: string;
+      session?: string;
+      key?: string;
+      wait?: boolean;
+      json?: boolean;
+    }) => {
+      const { json = false, wait = false, message, ...input } = options;
       if (message === undefined)
         throw new ParleyError('invalid_input', `Give --message <text>, or run: ${parleyCommand} agent init`);
       const { runAgent } = await import('./agent.ts');
@@ -187,7 +186,6 @@ function addBackupCommands(program: Command, { show }: Actions): void {
 }
 
 type LogsFlags = JsonOption & { follow?: boolean; lines?: string; since?: string };
-type InstallOptions = { system?: boolean; print?: boolean };
 
 function addServiceCommands(program: Command, { act, show }: Actions): void {
   show(
@@ -202,7 +200,7 @@ function addServiceCommands(program: Command, { act, show }: Actions): void {
       .description('start it now, and whenever the machine starts')
       .option('--system', 'for the whole machine, as root (default: for your user)')
       .option('--print', 'only show the unit'),
-    async ({ system = false, print = false }: InstallOptions) =>
+    async ({ system = false, print = false }: { system?: boolean; print?: boolean }) =>
       (await load()).installService({ isSystem: system, prints: print }),
   );
   act(

@@ -15,17 +15,16 @@ import { checkProcesses } from './doctor/process-checks.ts';
 import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
 
-export type DoctorOptions = {
-  readonly parts: ConfiguredParts;
-  /** Fixes what can safely be fixed. */
-  readonly fixes: boolean;
-};
-
 /**
  * Checks everything that Parley needs and says how to fix what is wrong. Works alongside a running gateway,
  * and changes nothing unless asked to. The exit code is 1 when a check failed.
  */
-export async function examineSetup({ parts, fixes }: DoctorOptions): Promise<CommandOutput> {
+export async function examineSetup(options: {
+  readonly parts: ConfiguredParts;
+  /** Fixes what can safely be fixed. */
+  readonly fixes: boolean;
+}): Promise<CommandOutput> {
+  const { parts, fixes } = options;
   const { checks, config } = await examine(parts, fixes);
   const redactor = createRedactor(config === undefined ? [] : secretsOf(config));
   const clean = (text: string) => redactor.redact(text).split('\n').map(stripText).join('\n');

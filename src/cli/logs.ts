@@ -13,7 +13,8 @@ import type { ExitCode } from './exit-code.ts';
 import { configForReading } from './readable-config.ts';
 import { installedService, isServiceActive } from './service.ts';
 
-export type LogsOptions = {
+/** Prints the newest lines of the log, oldest first. */
+export async function runLogs(options: {
   /** How many of the last lines are shown. Default: 200, or all since `since`. */
   readonly lines?: string;
   /** `10m`, `2h`, `3d`, or a date. */
@@ -22,10 +23,8 @@ export type LogsOptions = {
   readonly follows: boolean;
   /** Prints the lines exactly as they were written. */
   readonly asJson: boolean;
-};
-
-/** Prints the newest lines of the log, oldest first. */
-export async function runLogs({ lines, since, follows, asJson }: LogsOptions): Promise<ExitCode> {
+}): Promise<ExitCode> {
+  const { lines, since, follows, asJson } = options;
   const from = since === undefined ? undefined : readSince(since, Date.now());
   const count = lines === undefined ? (from === undefined ? 200 : maxLines) : readCount(lines);
   const render = asJson ? (line: string) => line : await readableLines();

@@ -11,7 +11,8 @@ import { type ProcessAddress, readProcessAddresses } from '../processes/process-
 import { askGateway, askRunning, type RunningGateway, requireRunning } from './ask-gateway.ts';
 import type { CommandOutput } from './print.ts';
 
-export type ReloaderDeps = {
+/** Creates the function that reloads the configuration. An invalid file changes nothing. The function never rejects. */
+export function createReloader(deps: {
   /** The configuration this process started with. */
   readonly config: Config;
   readonly log: Log;
@@ -19,16 +20,8 @@ export type ReloaderDeps = {
   /** Reads and checks the configuration again. Throws ParleyError `config_invalid`. */
   load(): Promise<Config>;
   apply(config: Config): void;
-};
-
-/** Creates the function that reloads the configuration. An invalid file changes nothing. The function never rejects. */
-export function createReloader({
-  config,
-  log,
-  disks,
-  load,
-  apply,
-}: ReloaderDeps): () => Promise<ReloadResult> {
+}): () => Promise<ReloadResult> {
+  const { config, log, disks, load, apply } = deps;
   let before = config;
   const reload = async (): Promise<ReloadResult> => {
     try {

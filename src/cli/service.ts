@@ -19,10 +19,13 @@ import type { ExitCode } from './exit-code.ts';
 import { type CommandOutput, printOutput } from './print.ts';
 
 type JsonOption = { readonly asJson: boolean };
-type InstallOptions = { readonly isSystem: boolean; readonly prints: boolean };
 
 /** Writes the unit, starts it and enables it at boot. `prints`: only shows the unit and changes nothing. */
-export async function installService({ isSystem, prints }: InstallOptions): Promise<CommandOutput> {
+export async function installService(options: {
+  readonly isSystem: boolean;
+  readonly prints: boolean;
+}): Promise<CommandOutput> {
+  const { isSystem, prints } = options;
   const sudo = sudoCaller();
   if (sudo !== undefined && !isSystem)
     throw new ParleyError(

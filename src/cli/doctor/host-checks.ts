@@ -15,15 +15,13 @@ export function checkNode(version = process.versions.node): DoctorCheck {
   return failed('node', `${version} is too old`, `install Node.js ${oldestNode} or newer`);
 }
 
-export type FolderOptions = {
-  /** Fixes what needs no decision: permissions that are too broad. */
-  readonly fixes: boolean;
-};
-
-/** Checks the data folder: that it exists, is private and writable, and has enough space. */
+/**
+ * Checks the data folder: that it exists, is private and writable, and has enough space. `fixes`: also corrects what
+ * needs no decision, which is permissions that are too broad.
+ */
 export async function checkFolder(
   { dataDir, envFiles }: Config,
-  { fixes }: FolderOptions,
+  { fixes }: { readonly fixes: boolean },
 ): Promise<readonly DoctorCheck[]> {
   const name = 'data folder';
   const found = await stat(dataDir).catch(() => undefined);
