@@ -18,7 +18,7 @@ export async function measureHistory(lengths: readonly number[]): Promise<Sheet>
     const rows: (readonly string[])[] = [];
     for (const length of lengths) {
       await lengthen(ground, length);
-      // A session that has grown too long is summarised by the first message.
+      // A session that has grown too long is summarized by the first message.
       await offer(parley, { ...one, durationMs: 1 });
       await timesOf(processes);
       const before = await usageOf(ground, processes);

@@ -65,7 +65,7 @@ export const interactionMessage = {
   read: (id: string | undefined): string | undefined => /^interaction-(\d{1,20})$/.exec(id ?? '')?.[1],
 } as const;
 
-/** Returns at most 25 characters, always the same for one part, by which Discord recognises a repeat. */
+/** Returns at most 25 characters, always the same for one part, by which Discord recognizes a repeat. */
 export function nonceOf(key: PartKey): string {
   return createHash('sha256').update(key).digest('base64url').slice(0, 24);
 }

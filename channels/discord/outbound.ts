@@ -45,7 +45,7 @@ export type TextBody = {
 type ButtonRow = APIActionRowComponent<APIButtonComponentWithCustomId>;
 
 export type SendBody = TextBody & {
-  /** Lets Discord recognise a repeated send, which it answers with the existing message. */
+  /** Lets Discord recognize a repeated send, which it answers with the existing message. */
   readonly nonce: string;
   readonly enforce_nonce: true;
   readonly message_reference?: { readonly message_id: string; readonly fail_if_not_exists: false };

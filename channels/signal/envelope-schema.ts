@@ -73,7 +73,7 @@ const quoteShape = {
 
 const targetShape = { targetAuthorUuid: id, targetSentTimestamp: maybeTime };
 
-/** Strict: a message of a group that isn't recognised as such would be answered in the wrong place. */
+/** Strict: a message of a group that isn't recognized as such would be answered in the wrong place. */
 const groupInfoSchema = z.object({
   groupId: z.string().min(1).max(128),
   type: z.string().max(32).nullish().catch(undefined),

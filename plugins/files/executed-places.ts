@@ -8,7 +8,7 @@
 import { type Entry, findEntry } from './descriptor.ts';
 import { fileProblem } from './file-problem.ts';
 
-/** Hidden names that no program runs or obeys just because they exist, as normalised by `fold`. */
+/** Hidden names that no program runs or obeys just because they exist, as normalized by `fold`. */
 const harmless: ReadonlySet<string> = new Set(
   [
     // Programs that `.gitattributes` enables must be defined in git's own settings.
@@ -99,7 +99,7 @@ function isExecuted(name: string): boolean {
 }
 
 /**
- * Normalises what a file system may treat as the same name: letter case, compatibility forms, ignored characters (as
+ * Normalizes what a file system may treat as the same name: letter case, compatibility forms, ignored characters (as
  * on HFS+), and endings that Windows removes.
  */
 function fold(name: string): string {

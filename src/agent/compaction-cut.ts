@@ -22,7 +22,7 @@ const longestSummary = 6_000;
  * Compaction is also due above this many messages. Each message is read, paired and sent in every turn, which costs
  * about 1/750 of the processor time of a short conversation's turn. So the turn before a summary takes 1.8 × as long as
  * a short one, where the goal is 2 ×. A lower limit would forget sooner and save little, since each message is
- * summarised only once, no matter how often compaction happens.
+ * summarized only once, no matter how often compaction happens.
  */
 export const maxMessages = 600;
 /** At most this many of the newest messages are kept: a third, so that a summary frees far more than it must. */

@@ -65,13 +65,13 @@ export function sourcesOf(message: LlmMessage): readonly TranscriptId[] {
   return sources.get(message) ?? [];
 }
 
-/** Extended in place: copying it for each neighbour would take quadratic time. */
+/** Extended in place: copying it for each neighbor would take quadratic time. */
 type GrowingMessage = { readonly sources: TranscriptId[] } & (
   | { readonly role: 'user'; readonly content: UserBlock[] }
   | { readonly role: 'assistant'; readonly content: AssistantBlock[] }
 );
 
-/** Merges neighbouring messages of the same role and omits empty ones. */
+/** Merges neighboring messages of the same role and omits empty ones. */
 class History {
   readonly #messages: GrowingMessage[] = [];
 

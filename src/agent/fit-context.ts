@@ -1,5 +1,5 @@
 /**
- * The last resort for a context that exceeds the model's window and can't be summarised: its oldest messages are
+ * The last resort for a context that exceeds the model's window and can't be summarized: its oldest messages are
  * omitted from the request, though never from the store. The summary stays, and no call is separated from its results.
  */
 import { transcriptId } from '#contracts/ids.ts';
@@ -135,7 +135,7 @@ export function messageTokens({ parts, note = '' }: Pick<AgentMessage, 'parts' |
 }
 
 /**
- * Adds up the lengths of the part's strings; serialising it to measure it took as long as reading the entire history.
+ * Adds up the lengths of the part's strings; serializing it to measure it took as long as reading the entire history.
  */
 function unitsOf({ data }: MessagePart): number {
   let units = 0;

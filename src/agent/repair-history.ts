@@ -1,6 +1,6 @@
 /**
  * Chooses messages to omit in part after a request was rejected because of its history, in this order: the message that
- * the rejection names; messages that can't be serialised as JSON; messages with the kind of content that the rejection
+ * the rejection names; messages that can't be serialized as JSON; messages with the kind of content that the rejection
  * mentions (for images, the unanswered ones first); messages with anything but text. Each attempt omits more, so the
  * process ends.
  */

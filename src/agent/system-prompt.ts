@@ -38,7 +38,7 @@ export function buildSystemPrompt(input: PromptInput): readonly SystemBlock[] {
   ]);
 }
 
-/** Merges neighbouring parts into one block, unless only one of them is omitted in requests without tools. */
+/** Merges neighboring parts into one block, unless only one of them is omitted in requests without tools. */
 function inBlocks(
   parts: readonly { readonly text: string; readonly isAboutTools?: boolean }[],
 ): readonly SystemBlock[] {
@@ -53,7 +53,7 @@ function inBlocks(
 }
 
 // A single character above U+00FF makes V8 store each request's text with two bytes per character and take twice as
-// long to serialise and encode it.
+// long to serialize and encode it.
 const base = `You are an AI agent. People write to you through a chat gateway named Parley, and what you write is delivered to them as chat messages.
 
 ## Messages

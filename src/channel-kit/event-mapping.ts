@@ -18,7 +18,7 @@ export function keyOf(kind: string, ...parts: readonly (string | number)[]): Eve
   return eventKey(cleanText([kind, ...parts].join(':')));
 }
 
-/** Creates an event that Parley recognises but ignores. `name` may give a reason: `pinned_message: pins aren’t read`. */
+/** Creates an event that Parley recognizes but ignores. `name` may give a reason: `pinned_message: pins aren’t read`. */
 export function unsupported(name: string, of: { readonly messageId?: MessageId } = {}): InboundEvent {
   return { kind: 'unsupported', name: cleanText(name).slice(0, 160), ...of };
 }
@@ -56,6 +56,6 @@ export function writeRaw(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'undefined';
   } catch {
-    return inspect(value); // Nested too deeply to be serialised.
+    return inspect(value); // Nested too deeply to be serialized.
   }
 }

@@ -5,7 +5,7 @@ const reset = '\u001b[0m';
 /** Light modules around the code, which readers need. */
 const border = 2;
 
-/** Renders a QR code as terminal rows, two modules per cell, dark on light whatever the terminal's colours are. */
+/** Renders a QR code as terminal rows, two modules per cell, dark on light whatever the terminal's colors are. */
 export function renderQrCode(text: string): string {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border });
   const lines: string[] = [];

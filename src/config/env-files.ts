@@ -83,7 +83,7 @@ function readLimited(path: string): string | { readonly problem: string } | unde
     const length = readSync(file, buffer, 0, buffer.length, 0);
     if (length > maxBytes) return { problem: `is larger than ${maxBytes / 1024} KB; shorten it` };
     const text = buffer.toString('utf8', 0, length);
-    // Windows' "Unicode" encoding uses two bytes per character, so no name would be recognised.
+    // Windows' "Unicode" encoding uses two bytes per character, so no name would be recognized.
     if (text.includes('\0')) return { problem: "isn't UTF-8 text; save it as UTF-8" };
     return text.replace(/^\uFEFF/, '');
   } catch (error) {

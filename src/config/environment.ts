@@ -168,7 +168,7 @@ export async function isJournaled(): Promise<boolean> {
   return found !== undefined && stream === `${found.dev}:${found.ino}`;
 }
 
-/** Says whether the output goes to a terminal, and so may have readable logs and colours. */
+/** Says whether the output goes to a terminal, and so may have readable logs and colors. */
 export function isInteractive(): boolean {
   return process.stdout.isTTY === true;
 }

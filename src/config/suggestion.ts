@@ -31,7 +31,7 @@ function nameThatBegins(typed: string, known: readonly string[]): string | undef
   return others.length === 0 ? name : undefined;
 }
 
-/** Returns how many insertions, deletions, replacements and swaps of neighbours turn `a` into `b`. */
+/** Returns how many insertions, deletions, replacements and swaps of neighbors turn `a` into `b`. */
 function editDistance(a: string, b: string): number {
   const row0 = Array.from({ length: b.length + 1 }, (_, index) => index);
   let [before, previous] = [row0, row0];

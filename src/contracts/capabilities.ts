@@ -36,7 +36,7 @@ export type Capabilities = {
    */
   readonly isSessionBound: boolean;
   /**
-   * How long the platform recognises a repeated send by its key, ms. An ambiguous send is repeated for that
+   * How long the platform recognizes a repeated send by its key, ms. An ambiguous send is repeated for that
    * long, then looked up (the channel's `lookup` ability). 0: never, so it stays `unknown`.
    */
   readonly repeatSafeMs: number;

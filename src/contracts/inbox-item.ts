@@ -7,5 +7,5 @@ export type ItemSource = 'platform' | 'api' | 'schedule' | 'child' | 'task' | 'j
  */
 export type Reach = 'mode' | 'always' | 'alone';
 
-/** The work of a run: answer messages, summarise the older part of its session, or name another session. */
+/** The work of a run: answer messages, summarize the older part of its session, or name another session. */
 export type RunKind = 'turn' | 'compact' | 'title';

@@ -197,7 +197,7 @@ export type BudgetScope = 'run' | 'session' | 'tree' | 'person' | 'gateway';
 
 /** The meaning of a server's refusal. */
 export type RefusalClass =
-  /** The prompt doesn't fit: summarise and ask again. */
+  /** The prompt doesn't fit: summarize and ask again. */
   | 'overflow'
   /** The longest answer that was asked for is too long for the model: ask for less. */
   | 'answer-limit'

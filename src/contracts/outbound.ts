@@ -64,7 +64,7 @@ export type SendResult =
   | { readonly kind: 'retry'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
   /**
    * The connection ended before the answer, so the message may or may not have arrived. Core repeats it only while
-   * the platform recognises the repeat (`capabilities.repeatSafeMs`).
+   * the platform recognizes the repeat (`capabilities.repeatSafeMs`).
    */
   | { readonly kind: 'unknown'; readonly reason: string }
   /** Certainly not delivered, and repeating it wouldn't help. */

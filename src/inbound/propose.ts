@@ -130,7 +130,7 @@ function proposalOf(event: Omit<Proposal, 'decision'>) {
   return (decision: Decision): ProposeResult => ({ kind: 'proposal', proposal: { ...event, decision } });
 }
 
-/** Authorises an event. A group whose id has changed may be listed under its first or its current id. */
+/** Authorizes an event. A group whose id has changed may be listed under its first or its current id. */
 function authorizeMoved(
   { access: accessPolicy }: InboundPolicy,
   { envelope, facts, role }: Arrival,

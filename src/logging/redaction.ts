@@ -62,7 +62,7 @@ function safeEncodeUri(value: string): string {
 
 /**
  * Base64 maps three bytes to four characters, so inside a longer text such as `user:password` a value has three
- * spellings. Only those characters of each are searched for that neighbouring bytes can't change.
+ * spellings. Only those characters of each are searched for that neighboring bytes can't change.
  */
 function base64Forms(value: string): readonly string[] {
   const bytes = Buffer.from(value);

@@ -193,7 +193,7 @@ export type ConfiguredModel = {
   waiting?(): WaitingCalls;
 };
 
-/** Creates the configured models; without a key, the labelled demo model. */
+/** Creates the configured models; without a key, the labeled demo model. */
 export function configuredModel(
   config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
   deps: Pick<ModelsDeps, 'clock' | 'log' | 'observers' | 'noteWindow' | 'noteKey'>,

@@ -1,4 +1,4 @@
-/** Recognises what a server doesn't accept in a request, so that it can be asked again without. Pure. */
+/** Recognizes what a server doesn't accept in a request, so that it can be asked again without. Pure. */
 import type {
   AssistantBlock,
   LlmMessage,

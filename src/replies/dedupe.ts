@@ -18,7 +18,7 @@ export type ToolSend = {
 
 export type RepeatVerdict = 'new' | 'repeats' | 'acknowledges';
 
-/** Answers that only say that something was sent, normalised. Can be configured. */
+/** Answers that only say that something was sent, normalized. Can be configured. */
 const ACKNOWLEDGEMENTS: readonly string[] = [
   'sent',
   'done',
@@ -63,7 +63,7 @@ const ACKNOWLEDGEMENTS: readonly string[] = [
   'cest envoyé',
 ];
 
-/** Shortest contained text that counts, normalised UTF-16 units. */
+/** Shortest contained text that counts, normalized UTF-16 units. */
 const SHORTEST_CONTAINED = 10;
 
 export function judgeRepeat(
@@ -101,7 +101,7 @@ export function withoutSentMedia<Media extends { readonly path: string }>(
   return media.filter((file) => !sent.has(file.path));
 }
 
-/** `a`: the final text, normalised. */
+/** `a`: the final text, normalized. */
 function isRepeat(finalText: string, a: string, sentText: string): boolean {
   if (finalText.trim() === sentText.trim()) return true;
   const b = normalize(sentText);

@@ -58,7 +58,7 @@ export type CompactionResult =
   | { readonly kind: 'too-short' };
 
 /**
- * Cuts, summarises and commits. Throws `model_…` faults, the store's faults and the signal's reason; nothing has
+ * Cuts, summarizes and commits. Throws `model_…` faults, the store's faults and the signal's reason; nothing has
  * changed in that case.
  */
 export async function compactSession(
@@ -73,7 +73,7 @@ export async function compactSession(
   if (plan === undefined) return { kind: 'too-short' };
   order.begin?.(plan.oldTokens);
   order.progress(0);
-  // The forked part has positions of another session, so it is always summarised in full.
+  // The forked part has positions of another session, so it is always summarized in full.
   const index = Math.max(plan.index, context.forked);
   const kept = context.messages.slice(index);
   const { hint, onWait, progress } = order;

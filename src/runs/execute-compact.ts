@@ -1,4 +1,4 @@
-/** A run that only summarises its session: `/compact`, or a caller's `summarize`. */
+/** A run that only summarizes its session: `/compact`, or a caller's `summarize`. */
 import { BudgetSpentError } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';

@@ -18,7 +18,7 @@ export type RunCompactionDeps = Omit<CompactorDeps, 'model' | 'calls' | 'limits'
   readonly models: Models;
 };
 
-/** Adds what a compaction needs. The run's model sets the window, and also summarises unless another model is set. */
+/** Adds what a compaction needs. The run's model sets the window, and also summarizes unless another model is set. */
 export function compactorOf<Deps extends RunCompactionDeps>(
   deps: Deps,
   { agentId, model }: ClaimedRun,
@@ -37,7 +37,7 @@ export function compactorOf<Deps extends RunCompactionDeps>(
   };
 }
 
-/** Returns the functions by which the loop has its context summarised and reads it again. */
+/** Returns the functions by which the loop has its context summarized and reads it again. */
 export function compactionOf(
   deps: RunCompactionDeps,
   run: ClaimedRun,

@@ -30,7 +30,7 @@ export type RunContext = {
 };
 
 /**
- * Reads the context. A forked sub-agent's context begins with its parent's, up to the spawn, until it is summarised.
+ * Reads the context. A forked sub-agent's context begins with its parent's, up to the spawn, until it is summarized.
  */
 export async function readRunContext(
   store: Store,

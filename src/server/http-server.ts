@@ -258,7 +258,7 @@ function boundPort(app: FastifyInstance): number | undefined {
 
 /** The pending requests of signed-in browsers. */
 type OpenRequests = {
-  /** Cuts the requests of a sign-in that has ended, since they were authorised when they started. */
+  /** Cuts the requests of a sign-in that has ended, since they were authorized when they started. */
   end(session: string): void;
 };
 

@@ -7,7 +7,7 @@ import { isIP } from 'node:net';
 import type { Right } from '../operations/operation.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 
-/** `public`: there is no data behind it. `webhook`: the handler recognises the caller by its own secret. */
+/** `public`: there is no data behind it. `webhook`: the handler recognizes the caller by its own secret. */
 export type RouteAccess = Right | 'public' | 'webhook';
 
 export type RequestHead = {
@@ -124,7 +124,7 @@ function bytesOf(group: number): readonly number[] {
 function groupsOf(address: string): readonly number[] {
   // An address with a zone (`fe80::1%eth0`) is link-local; the zone says nothing about the sender.
   const plain = address.replace(/%.*$/s, '');
-  // The URL parser normalises every notation: no dotted end, and zeros left out at most once.
+  // The URL parser normalizes every notation: no dotted end, and zeros left out at most once.
   const [head = '', tail] = new URL(`http://[${plain}]`).hostname.slice(1, -1).split('::');
   const before = numbersIn(head);
   const after = numbersIn(tail ?? '');

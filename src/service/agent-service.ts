@@ -76,8 +76,8 @@ export interface AgentService {
    */
   cancelRun(runId: string): Promise<boolean | undefined>;
   /**
-   * Summarises the older part of a session that isn't busy, reporting progress and completion; `cancel` stops it.
-   * A history too short to be worth summarising stays unchanged.
+   * Summarizes the older part of a session that isn't busy, reporting progress and completion; `cancel` stops it.
+   * A history too short to be worth summarizing stays unchanged.
    */
   summarize(session: string, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
   /** Says whether the session has an unfinished run or a waiting message. */
@@ -300,7 +300,7 @@ type AgentServiceEvent = {
   /** The answer so far, replacing any earlier one. */
   readonly message?: string;
   readonly error?: string;
-  /** Share of the history that the summarising model has read, 0 to 1. */
+  /** Share of the history that the summarizing model has read, 0 to 1. */
   readonly progress?: number;
   readonly done: boolean;
 };

@@ -373,7 +373,7 @@ describe('the chat client', () => {
   });
 });
 
-/** Returns the rows of a screen after this output, without colours and trailing spaces. */
+/** Returns the rows of a screen after this output, without colors and trailing spaces. */
 function screenOf(output: string, columns: number): readonly string[] {
   const rows: string[][] = [[]];
   let [y, x] = [0, 0];

@@ -37,7 +37,7 @@ const link = `sgnl://linkdevice?uuid=0f8fad5b-d9cb-469f-a165-70867728950e&pub_ke
 it.each(['https://example.org', link])('shows a code that can be scanned: %s', (uri) => {
   const screen = renderQrCode(uri);
   expect(scan(screen)).toBe(uri);
-  // Dark on light, whatever the terminal's colours are.
+  // Dark on light, whatever the terminal's colors are.
   for (const line of screen.trimEnd().split('\n')) {
     expect(line.startsWith(blackOnWhite)).toBe(true);
     expect(line.endsWith(reset)).toBe(true);

@@ -6,7 +6,7 @@ import { patienceMs } from '../support/patience.ts';
 export type Conversation = {
   /** Waits until the text appears on the screen after everything answered so far, then types. */
   answer(question: string | RegExp, keys: string): Promise<void>;
-  /** Returns everything shown so far, without colours. */
+  /** Returns everything shown so far, without colors. */
   shown(): string;
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>;

@@ -1,4 +1,4 @@
-/** What intake recognises by ids alone: replies to the bot's own messages, and repeated keys. */
+/** What intake recognizes by ids alone: replies to the bot's own messages, and repeated keys. */
 
 import { expect, it } from 'vitest';
 import type { InboundEvent } from '../../src/contracts/envelope.ts';

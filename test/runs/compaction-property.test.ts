@@ -233,7 +233,7 @@ class Play {
     const paired = (messages: readonly AgentMessage[]) =>
       pairCalls(messages).flatMap((calls) => calls?.map(({ call, content }) => [call, content]) ?? []);
     expect([...paired(replaced), ...paired(after.messages)]).toEqual(paired(before.messages));
-    // A message that the model hasn't answered is never summarised.
+    // A message that the model hasn't answered is never summarized.
     const answered = before.messages.findLastIndex(({ role }) => role === 'assistant');
     expect(replaced.length).toBeLessThanOrEqual(answered + 1);
   }

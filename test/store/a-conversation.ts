@@ -20,7 +20,7 @@ import {
   unique,
 } from './builders.ts';
 
-/** A holder whose platform doesn't recognise repeats, and that never repeats a send whose fate is unknown. */
+/** A holder whose platform doesn't recognize repeats, and that never repeats a send whose fate is unknown. */
 export const policy: DeliveryPolicy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
 
 export type ClaimedPart = Extract<Delivery, { kind: 'part' }>;

@@ -17,7 +17,7 @@ import type { LaneSpec } from './keys.ts';
  */
 export type InboxContent = {
   readonly text: string;
-  /** The text as the model reads it: labelled, with quote and forward markers, rendered at intake. */
+  /** The text as the model reads it: labeled, with quote and forward markers, rendered at intake. */
   readonly prompt: string;
   readonly sender: { readonly id: string; readonly name: string };
   readonly sentAt: number;

@@ -48,7 +48,7 @@ export type TranscriptTable = {
   runId: string | null;
   /** 0 while an assistant message streams: it doesn't count until it has its finish part. */
   isFinished: number;
-  /** 1 when it summarises the messages before it; only the session's latest summary is ever shown. */
+  /** 1 when it summarizes the messages before it; only the session's latest summary is ever shown. */
   isSummary: Generated<number>;
   createdAt: number;
   updatedAt: number;
@@ -59,7 +59,7 @@ export type RunsTable = {
   id: string;
   laneKey: string;
   sessionId: string;
-  /** `turn` answers messages; `compact` summarises the session on request; `title` names another session. */
+  /** `turn` answers messages; `compact` summarizes the session on request; `title` names another session. */
   kind: Generated<RunKind>;
   state: 'active' | 'parked' | 'finished';
   epoch: number;

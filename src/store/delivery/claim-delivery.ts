@@ -22,7 +22,7 @@ export type DeliveryPolicy = {
   /** Identifies the commit that may claim. The holder begins no call before that commit has returned. */
   readonly claimId?: string;
   readonly leaseMs: number;
-  /** How long the platform recognises a repeat by its key; 0 = never. */
+  /** How long the platform recognizes a repeat by its key; 0 = never. */
   readonly repeatSafeMs: number;
   /** Whether the platform can be asked if a message arrived. */
   readonly canLookUp?: boolean;
@@ -63,7 +63,7 @@ export type DeliveryClaim = DeliveryPolicy & {
 /**
  * Step 10, deliver: claims the conversation's head part under a lease and marks it `sending`, all committed before the
  * platform is called. A part found in `sending` belongs to a holder that is gone, and a waiting part with a `sendingAt`
- * was cut off; either may have arrived. Such a part is repeated if that is safe (the platform recognises the repeat, or
+ * was cut off; either may have arrived. Such a part is repeated if that is safe (the platform recognizes the repeat, or
  * the part only changes an existing message), else looked up, else it becomes `unknown`. A claim whose answer never
  * reached its holder is taken over immediately, since no call was begun under it.
  */

@@ -15,7 +15,7 @@ export type UndeliveredPart = {
   readonly attempts: number;
   readonly problem: string | undefined;
   readonly createdAt: number;
-  /** The beginning of its text, by which the operator recognises it. */
+  /** The beginning of its text, by which the operator recognizes it. */
   readonly excerpt: string;
 };
 

@@ -192,7 +192,7 @@ function withoutSpans(content: StoredContent): StoredContent | undefined {
 }
 
 /**
- * Resolves an interrupted send: it is repeated while the platform recognises the repeat, else looked up, else it
+ * Resolves an interrupted send: it is repeated while the platform recognizes the repeat, else looked up, else it
  * becomes `unknown` and stays so unless the owner chose otherwise.
  */
 type Ambiguous = {

@@ -68,7 +68,7 @@ export async function cancel(
   return tooLateResult(found.row);
 }
 
-/** Cancels all waiting items that the actor may change, including summarised ones. Returns how many. */
+/** Cancels all waiting items that the actor may change, including summarized ones. Returns how many. */
 export async function cancelAll(
   tx: StepTx,
   lane: Lane,

@@ -109,7 +109,7 @@ type EventStep = {
 };
 
 /**
- * Makes the newest summarised message wait again when no other message is waiting. Otherwise no run would begin that
+ * Makes the newest summarized message wait again when no other message is waiting. Otherwise no run would begin that
  * reads the summary lines until somebody happens to write. Call it after each step that withdraws waiting messages. The
  * caller holds the lane's lock.
  */

@@ -53,7 +53,7 @@ export async function endItems(tx: Tx, ids: readonly string[], end: ItemEnd): Pr
   return Number(numUpdatedRows);
 }
 
-/** Replaces the outcome `merged` of items that the cap has summarised, since their line was removed unread. */
+/** Replaces the outcome `merged` of items that the cap has summarized, since their line was removed unread. */
 export async function endSummarized(tx: Tx, ids: readonly string[], end: ItemEnd): Promise<void> {
   if (ids.length === 0) return;
   await tx.db
@@ -64,7 +64,7 @@ export async function endSummarized(tx: Tx, ids: readonly string[], end: ItemEnd
     .execute();
 }
 
-/** Makes an item wait again that the cap has summarised and whose line no run has read. */
+/** Makes an item wait again that the cap has summarized and whose line no run has read. */
 export async function reopenSummarized(tx: Tx, id: string): Promise<void> {
   await tx.db
     .updateTable('inbox')

@@ -12,7 +12,7 @@ import type { LanesTable } from '../base/tables.ts';
 /** A lane's row. */
 export type Lane = Selectable<LanesTable>;
 
-/** Locks the lane's row. Every lane step begins here, because the row lock serialises the steps of one lane. */
+/** Locks the lane's row. Every lane step begins here, because the row lock serializes the steps of one lane. */
 export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
   return lockedLane.first(tx, { key });
 }

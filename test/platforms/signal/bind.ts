@@ -25,7 +25,7 @@ const preview: Shape = { url: 'string', title: 'string', description: 'string', 
 
 /**
  * Reads a JSON body as the server's binder does: unknown fields are ignored. A value of the wrong type (above all a
- * timestamp as a string) gets the whole call refused, with JSON labelled text/plain.
+ * timestamp as a string) gets the whole call refused, with JSON labeled text/plain.
  */
 export function bindBody<S extends Shape>(body: unknown, shape: S): Bound<S> {
   if (!isObject(body)) throw misfit();

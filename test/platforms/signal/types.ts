@@ -110,7 +110,7 @@ export type Refusal = { readonly call: Call | undefined; readonly status: number
 /** A refusal in the server's words. */
 export class ApiError extends Error {
   readonly status: number;
-  /** JSON labelled text/plain. */
+  /** JSON labeled text/plain. */
   readonly isPlain: boolean;
   /** Not JSON at all, only the message. */
   readonly isPage: boolean;

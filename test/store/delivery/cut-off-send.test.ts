@@ -12,7 +12,7 @@ import { routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const leaseMs = 60_000;
-/** The platform recognises repeats for the whole test; without this, it never does. */
+/** The platform recognizes repeats for the whole test; without this, it never does. */
 const recognises = { leaseMs, repeatSafeMs: 60_000 };
 const searchable = { leaseMs, canLookUp: true };
 const both = { leaseMs, repeatSafeMs: 60_000, canLookUp: true };

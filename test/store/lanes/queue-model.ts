@@ -1,5 +1,5 @@
 /**
- * The behaviour of a lane restated in memory, without a database: the reference that the store's steps are compared
+ * The behavior of a lane restated in memory, without a database: the reference that the store's steps are compared
  * with. All items are kept in order of arrival, a run keeps what it took, and nothing is due later.
  * It has only about 200 lines of code, so that it is easy to understand.
  */
