@@ -61,13 +61,30 @@ export type AgentLoopConfig = {
   readonly compact?: (reason: CompactionReason, signal: AbortSignal) => Promise<'compacted' | 'failed'>;
   /** Returns the stored context after a compaction. */
   readonly reloadMessages?: () => Promise<readonly AgentMessage[]>;
-  /** May block a call with a reason the model reads. Throwing blocks it too (fails closed). */
+  /**
+   * May block a call with a reason the model reads, replace its arguments, which are then checked again, or have a
+   * person asked. Throwing blocks it too (fails closed). Not called again for a call that a person has approved.
+   */
   readonly beforeToolCall?: (call: ToolCallData, input: unknown) => Promise<ToolVerdict>;
   /** May rewrite a result. */
   readonly afterToolCall?: (call: ToolCallData, result: ToolResult) => Promise<ToolResult>;
-  /** Decides whether this call may run; `denied` ends the batch (spec 5). */
-  readonly permit?: (call: ToolCallData, tool: Tool) => Promise<'allowed' | 'denied'>;
+  /** Decides whether this call may run; a denied call ends the batch (spec 5). */
+  readonly permit?: (request: PermitRequest) => Promise<Permit>;
 };
+
+/** A call that is about to run, with its checked arguments. */
+export type PermitRequest = {
+  readonly call: ToolCallData;
+  readonly tool: Tool;
+  readonly input: unknown;
+  /** Returns the hash of the call's description. */
+  digest(): string;
+  /** A person has approved exactly this call: what remains is whether that may still count. */
+  readonly isApproved: boolean;
+};
+
+/** `revoked`: the person who caused the call has lost the right to it. */
+export type Permit = 'allowed' | 'ask' | 'denied' | 'revoked';
 
 /** Limits of one run; times in ms. */
 export type LoopLimits = {
@@ -107,6 +124,10 @@ export type TurnMiddleware = {
 /** Why a context is compacted: it exceeds its threshold, or the provider rejected it as too long. */
 export type CompactionReason = 'threshold' | 'overflow';
 
-export type ToolVerdict = { readonly kind: 'go' } | { readonly kind: 'block'; readonly reason: string };
+/** `input`: the arguments to use in place of those checked; absent: they stay. */
+export type ToolVerdict =
+  | { readonly kind: 'go'; readonly input?: unknown }
+  | { readonly kind: 'ask'; readonly input?: unknown }
+  | { readonly kind: 'block'; readonly reason: string };
 
 export type ToolResult = { readonly output: ToolOutput; readonly isError: boolean };

@@ -1,17 +1,20 @@
 // Checks one call before it runs: not repeated endlessly → known and complete → valid arguments → not blocked by a
-// hook → permitted. The first "no" becomes the call's result; the tool never sees the call.
+// hook → permitted → approved by a person, where that is needed. The first "no" becomes the call's result; the tool
+// never sees the call.
 
 import { prettifyError, type ZodType, z } from 'zod';
+import type { CallQuestion } from '#contracts/agent-event.ts';
 import { type AgentMessage, type ToolCallData, unknownOutcome } from '#contracts/message.ts';
 import type { ToolSpec } from '#contracts/model.ts';
 import { lowestAuthority } from '#contracts/outcome.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { readInput } from './call-input.ts';
+import { describeCall, digestOf } from './describe-call.ts';
 import { faultText } from './fault-text.ts';
-import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
+import type { AgentLoopConfig, PermitRequest, ToolResult, ToolVerdict } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
 import { raceAbort } from './race-abort.ts';
-import type { CallState, OpenBatch } from './resumption.ts';
+import type { AskedCall, CallState, OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
 import { begunText, cutText, errorResult, resultText } from './tool-result.ts';
 
@@ -24,6 +27,8 @@ export type PreparedCall =
       /** Started by an earlier attempt: it may have had its effect. */
       readonly hasBegun: boolean;
     }
+  /** It waits for a person's approval. */
+  | { readonly kind: 'asked'; readonly call: ToolCallData; readonly question: CallQuestion }
   | {
       readonly kind: 'answered';
       readonly call: ToolCallData;
@@ -42,8 +47,8 @@ export type PreparedCall =
 /** Why nothing else in a batch runs. */
 export type Halt = 'denied' | 'loop_guard';
 
-/** A call that doesn't run now. */
-export type WithheldCall = Exclude<PreparedCall, { readonly kind: 'ready' }>;
+/** A call that doesn't run. */
+export type WithheldCall = Exclude<PreparedCall, { readonly kind: 'ready' | 'asked' }>;
 
 export type Preparation = {
   readonly config: AgentLoopConfig;
@@ -71,15 +76,74 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
   if (!call.finished) return refuse(resultText.cutOff);
   if (call.refusal !== undefined) return refuse(`not run: ${call.refusal}`);
 
-  const parsed = await parseInput(call, tool);
-  if (parsed.kind === 'invalid') return refuse(`invalid input for ${call.name}: ${parsed.problem}`);
+  const checked = await checkCall(call, tool, using).catch((error: unknown) =>
+    // A tool's own description may throw.
+    refusal(`not run: it could not be checked (${faultText(error)})`),
+  );
+  if (checked.kind === 'refused') return refuse(checked.text, checked.halt);
+  if (checked.kind === 'asked') return { kind: 'asked', call, question: checked.question };
+  return { kind: 'ready', call, tool, input: checked.input, hasBegun };
+}
 
-  const blocked = await askHook(call, parsed.input, using);
-  if (blocked !== undefined) return refuse(blocked);
+/** Result of checking a complete call of a known tool. */
+type CheckedCall =
+  | { readonly kind: 'passed'; readonly input: unknown }
+  | { readonly kind: 'asked'; readonly question: CallQuestion }
+  | { readonly kind: 'refused'; readonly text: string; readonly halt?: Halt | undefined };
 
-  const permission = await askPermission(call, tool, using);
-  if (permission.kind === 'no') return refuse(permission.text, permission.halt);
-  return { kind: 'ready', call, tool, input: parsed.input, hasBegun };
+function refusal(text: string, halt?: Halt): CheckedCall {
+  return { kind: 'refused', text, halt };
+}
+
+async function checkCall(call: ToolCallData, tool: Tool, using: Preparation): Promise<CheckedCall> {
+  const asked = using.open?.states.get(call.id);
+  if (asked?.kind === 'asked') return checkAsked(asked, { call, tool, using });
+  const given = await parseInput(call, tool);
+  if (given.kind === 'invalid') return refusal(`invalid input for ${call.name}: ${given.problem}`);
+
+  const verdict = await askHook(call, given.input, using);
+  if (verdict.kind === 'block') return refusal(verdict.reason);
+  const parsed = verdict.input === undefined ? given : await parseArguments(verdict.input, tool);
+  if (parsed.kind === 'invalid')
+    return refusal(`invalid input for ${call.name}, changed by a hook: ${parsed.problem}`);
+
+  const permit = await askPermission({ call, tool, input: parsed.input, isApproved: false }, using);
+  if (permit.kind === 'refused') return permit;
+  return permit.kind === 'ask' || verdict.kind === 'ask'
+    ? askAbout(parsed, tool, call)
+    : { ...parsed, kind: 'passed' };
+}
+
+/** Checks a call that a person has been asked about, by another attempt: it must still be the same call. */
+async function checkAsked(
+  { verdict, input: stored, digest }: AskedCall,
+  { call, tool, using }: { readonly call: ToolCallData; readonly tool: Tool; readonly using: Preparation },
+): Promise<CheckedCall> {
+  if (verdict === 'denied') return refusal(resultText.denied, 'denied');
+  if (verdict === 'expired') return refusal(resultText.unanswered, 'denied');
+  if (verdict === 'void') return refusal(resultText.cancelled);
+  const parsed = await parseStored(stored, tool);
+  if (parsed.kind === 'invalid' || digestOf(tool, parsed.input) !== digest)
+    return refusal(resultText.changed);
+  if (verdict === 'open') return askAbout(parsed, tool, call);
+  const permit = await askPermission({ call, tool, input: parsed.input, isApproved: true }, using);
+  return permit.kind === 'refused' ? permit : { ...parsed, kind: 'passed' };
+}
+
+function askAbout({ input, given }: ValidInput, tool: Tool, { id: callId }: ToolCallData): CheckedCall {
+  const described = describeCall(tool, input);
+  if (described.kind === 'too-long') return refusal(`not run: ${described.problem}`);
+  const { name, authority } = tool;
+  const { shown } = described;
+  const question = {
+    callId,
+    tool: name,
+    input: JSON.stringify(given),
+    shown,
+    digest: digestOf(tool, input),
+    authority,
+  };
+  return { kind: 'asked', question };
 }
 
 /** Withholds a call for the reason `text`, unless more is known about it, for example that it had started. */
@@ -97,6 +161,7 @@ function prepareKnown(call: ToolCallData, { open, tools }: Preparation): Withhel
   const state: CallState = open?.states.get(call.id) ?? { kind: 'fresh' };
   switch (state.kind) {
     case 'fresh':
+    case 'asked':
       return undefined;
     case 'started': {
       const mayRepeat = (tools.get(call.name)?.replay ?? 'never') !== 'never';
@@ -114,7 +179,9 @@ function prepareKnown(call: ToolCallData, { open, tools }: Preparation): Withhel
   }
 }
 
-const denials: readonly string[] = [resultText.denied, begunText(resultText.denied)];
+const denials: readonly string[] = [resultText.denied, resultText.unanswered, resultText.revoked].flatMap(
+  (text) => [text, begunText(text)],
+);
 
 function wasDenied({ parts }: AgentMessage): boolean {
   return parts.some(
@@ -126,59 +193,90 @@ function answered(call: ToolCallData, text: string, halt?: Halt): WithheldCall {
   return { kind: 'answered', call, result: errorResult(text), ...(halt === undefined ? {} : { halt }) };
 }
 
-type ParsedInput =
-  | { readonly kind: 'valid'; readonly input: unknown }
-  | { readonly kind: 'invalid'; readonly problem: string };
+type ValidInput = {
+  readonly kind: 'valid';
+  readonly input: unknown;
+  /** The arguments before they were parsed; parsing them again gives the same input. */
+  readonly given: unknown;
+};
+
+type ParsedInput = ValidInput | { readonly kind: 'invalid'; readonly problem: string };
 
 async function parseInput(call: ToolCallData, tool: Tool): Promise<ParsedInput> {
   try {
     const raw = readInput(call.input);
-    const prepared = tool.prepareArguments === undefined ? raw : tool.prepareArguments(raw);
-    const parsed = await tool.inputSchema.safeParseAsync(prepared);
-    if (!parsed.success) return { kind: 'invalid', problem: prettifyError(parsed.error) };
-    const problem = argumentProblem(tool, prepared);
-    return problem === undefined ? { kind: 'valid', input: parsed.data } : { kind: 'invalid', problem };
+    return await parseArguments(tool.prepareArguments === undefined ? raw : tool.prepareArguments(raw), tool);
   } catch (error) {
     return { kind: 'invalid', problem: faultText(error) };
   }
 }
 
-/** Returns the reason to block the call, if any. A hook that throws blocks it, since it may have been about to. */
+async function parseStored(input: string, tool: Tool): Promise<ParsedInput> {
+  try {
+    return await parseArguments(readInput(input), tool);
+  } catch (error) {
+    return { kind: 'invalid', problem: faultText(error) };
+  }
+}
+
+async function parseArguments(given: unknown, tool: Tool): Promise<ParsedInput> {
+  try {
+    const parsed = await tool.inputSchema.safeParseAsync(given);
+    if (!parsed.success) return { kind: 'invalid', problem: prettifyError(parsed.error) };
+    const problem = argumentProblem(tool, given);
+    return problem === undefined
+      ? { kind: 'valid', input: parsed.data, given }
+      : { kind: 'invalid', problem };
+  } catch (error) {
+    return { kind: 'invalid', problem: faultText(error) };
+  }
+}
+
+/** Asks the hook. One that throws blocks the call, since it may have been about to. */
 async function askHook(
   call: ToolCallData,
   input: unknown,
   { config, scope }: Preparation,
-): Promise<string | undefined> {
+): Promise<ToolVerdict> {
   const { beforeToolCall } = config;
-  if (beforeToolCall === undefined) return undefined;
-  const verdict = await raceAbort(() => beforeToolCall(call, input), scope.signal);
-  if (verdict.kind === 'aborted') return cutText(scope.abortReason());
-  if (verdict.kind === 'failed')
-    return `blocked: a check before the call failed (${faultText(verdict.error)})`;
+  if (beforeToolCall === undefined) return { kind: 'go' };
+  const answer = await raceAbort(() => beforeToolCall(call, input), scope.signal);
+  if (answer.kind === 'aborted') return { kind: 'block', reason: cutText(scope.abortReason()) };
+  if (answer.kind === 'failed')
+    return { kind: 'block', reason: `blocked: a check before the call failed (${faultText(answer.error)})` };
   // Hooks come from plugins and may return anything.
-  return verdict.value?.kind === 'block' ? `blocked: ${verdict.value.reason}` : undefined;
+  const verdict = answer.value ?? { kind: 'go' };
+  return verdict.kind === 'block' ? { kind: 'block', reason: `blocked: ${verdict.reason}` } : verdict;
 }
 
-type Permission =
-  | { readonly kind: 'yes' }
-  | { readonly kind: 'no'; readonly text: string; readonly halt?: 'denied' };
-
 async function askPermission(
-  call: ToolCallData,
-  tool: Tool,
+  request: Omit<PermitRequest, 'digest'>,
   { config, scope }: Preparation,
-): Promise<Permission> {
-  const denied: Permission = { kind: 'no', text: resultText.denied, halt: 'denied' };
-  if (lowestAuthority(config.run.authority, tool.authority) !== tool.authority) return denied;
+): Promise<{ readonly kind: 'allowed' | 'ask' } | Extract<CheckedCall, { readonly kind: 'refused' }>> {
+  const refused = (text: string, halt?: Halt) => ({ kind: 'refused', text, halt }) as const;
+  const { tool, input } = request;
+  if (lowestAuthority(config.run.authority, tool.authority) !== tool.authority)
+    return refused(resultText.denied, 'denied');
 
   const { permit } = config;
-  if (permit === undefined) return { kind: 'yes' };
-  const answer = await raceAbort(() => permit(call, tool), scope.signal);
-  if (answer.kind === 'aborted') return { kind: 'no', text: cutText(scope.abortReason()) };
-  if (answer.kind === 'failed') {
-    return { kind: 'no', text: `not run: its permission could not be checked (${faultText(answer.error)})` };
+  if (permit === undefined) return { kind: 'allowed' };
+  const answer = await raceAbort(
+    () => permit({ ...request, digest: () => digestOf(tool, input) }),
+    scope.signal,
+  );
+  if (answer.kind === 'aborted') return refused(cutText(scope.abortReason()));
+  if (answer.kind === 'failed')
+    return refused(`not run: its permission could not be checked (${faultText(answer.error)})`);
+  switch (answer.value) {
+    case 'allowed':
+    case 'ask':
+      return { kind: answer.value };
+    case 'revoked':
+      return refused(resultText.revoked, 'denied');
+    default:
+      // `denied`, or whatever a library user's function returns.
+      return refused(resultText.denied, 'denied');
   }
-  return answer.value === 'allowed' ? { kind: 'yes' } : denied;
 }
 
 /** Describes the tools to the provider. Objects accept no additional properties. */

@@ -10,14 +10,25 @@ export type CallEntry = {
   /** The message that made it. */
   readonly messageId: string;
   /** `started`: it may have had its effect, so its tool's replay class decides. `done`: it has its result. */
-  readonly state: 'fresh' | 'started' | 'done';
+  readonly state: 'fresh' | 'asked' | 'started' | 'done';
+  /** The question about an asked call. */
+  readonly asked?: AskedCall;
   /** Its call, if a summary replaced the message; absent in old records. */
   readonly summarized?: MadeCall;
+};
+
+/** A call that a person was asked about. */
+export type AskedCall = {
+  readonly verdict: 'open' | 'approved' | 'denied' | 'expired' | 'void';
+  /** The arguments that were asked about, as in `CallQuestion`. */
+  readonly input: string;
+  readonly digest: string;
 };
 
 /** How a call enters its batch. */
 export type CallState =
   | { readonly kind: 'fresh' }
+  | ({ readonly kind: 'asked' } & AskedCall)
   | { readonly kind: 'started' }
   | { readonly kind: 'done'; readonly result: AgentMessage };
 
@@ -49,7 +60,7 @@ export const noResumption: Resumption = { callIds: [], earlier: [], turns: 0 };
  * entries, since a summary may have replaced their messages.
  */
 export function findResumption(messages: readonly AgentMessage[], entries: readonly CallEntry[]): Resumption {
-  const states = new Map(entries.map(({ callId, state }) => [callId, state]));
+  const states = new Map(entries.map((entry) => [entry.callId, entry]));
   const calling = messages.filter(
     (each) => isCounted(each) && toolCallsOf(each.parts).some(({ id }) => states.has(id)),
   );
@@ -71,12 +82,14 @@ export function findResumption(messages: readonly AgentMessage[], entries: reado
 function openBatch(
   message: AgentMessage,
   behind: readonly AgentMessage[],
-  states: ReadonlyMap<string, CallEntry['state']>,
+  entries: ReadonlyMap<string, CallEntry>,
 ): OpenBatch {
   const entered = toolCallsOf(message.parts).map(({ id }): [string, CallState] => {
     const result = behind.find(({ parts }) => hasResultOf(parts, id));
     if (result !== undefined) return [id, { kind: 'done', result }];
-    return [id, { kind: states.get(id) === 'fresh' ? 'fresh' : 'started' }];
+    const { state, asked } = entries.get(id) ?? {};
+    if (state === 'asked' && asked !== undefined) return [id, { kind: 'asked', ...asked }];
+    return [id, { kind: state === 'fresh' ? 'fresh' : 'started' }];
   });
   return {
     message,

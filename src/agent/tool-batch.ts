@@ -26,7 +26,7 @@ export type ToolBatch = Preparation & {
 };
 
 export type BatchOutcome = {
-  /** One per call, in source order; none for a parked call or for the calls not started after it. */
+  /** One per call, in source order; none for a parked or asked call or for the calls not started after it. */
   readonly results: readonly AgentMessage[];
   readonly steering: readonly AgentMessage[];
   readonly halt?: BatchHalt;
@@ -127,7 +127,7 @@ async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): P
     if (halt !== undefined) break;
     const next = await prepareCall(call, batch);
     prepared.push(next);
-    if (next.kind !== 'ready') halt = next.halt;
+    if (next.kind === 'answered' || next.kind === 'done') halt = next.halt;
   }
   if (halt !== undefined) {
     const rest = answerAll(calls.slice(prepared.length), resultText.cancelled, batch).calls;
@@ -142,7 +142,9 @@ function withdraw(
   text: string,
   using: Preparation,
 ): readonly PreparedCall[] {
-  return prepared.map((each) => (each.kind === 'ready' ? withhold(each.call, text, using) : each));
+  return prepared.map((each) =>
+    each.kind === 'ready' || each.kind === 'asked' ? withhold(each.call, text, using) : each,
+  );
 }
 
 async function* runGroup(
@@ -150,10 +152,21 @@ async function* runGroup(
   batch: ToolBatch,
 ): AsyncGenerator<
   AgentEvent,
-  { readonly results: ReadonlyMap<string, AgentMessage>; readonly isParked: boolean },
+  {
+    readonly results: ReadonlyMap<string, AgentMessage>;
+    /** A call waits for something outside: nothing else of the batch begins. */
+    readonly isParked: boolean;
+  },
   void
 > {
   const results = yield* emitAnswered(prepared);
+  const asked = prepared.filter((each) => each.kind === 'asked');
+  if (asked.length > 0) {
+    for (const { question } of asked) yield { type: 'tool_execution_asked', question };
+    // Nothing starts before all of them are approved; then the others are prepared again.
+    const ended = prepared.filter(({ kind }) => kind !== 'asked' && kind !== 'ready');
+    return { results: yield* emitResults(ended, results, batch.config), isParked: true };
+  }
   const ready = prepared.filter((each) => each.kind === 'ready');
   for (const { call } of ready) yield { type: 'tool_execution_start', call };
   const parked = new Set<string>();

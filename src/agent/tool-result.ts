@@ -103,6 +103,9 @@ function jsonOrNothing(metadata: Record<string, unknown> | undefined): Record<st
 /** Texts that tell the model why a call didn't run. */
 export const resultText = {
   denied: 'permission denied',
+  unanswered: 'permission denied: nobody answered the question in time',
+  revoked: 'permission denied: whoever asked for this may no longer do so',
+  changed: 'not run: it would no longer do what was approved',
   cancelled: neverStarted,
   skipped,
   repeated: 'not run: this same call was made too many times in a row',

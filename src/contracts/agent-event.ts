@@ -1,5 +1,6 @@
 import type { AgentMessage, ToolCallData } from './message.ts';
 import type { ModelEvent } from './model.ts';
+import type { Authority } from './outcome.ts';
 import type { ToolOutput } from './tool.ts';
 
 /**
@@ -38,6 +39,8 @@ export type AgentEvent =
       /** Longest wait of the call, ms; absent: the default. */
       readonly waitMs?: number;
     }
+  /** The call waits for a person's approval, and nothing of its group has started; the run ends as `parked`. */
+  | { readonly type: 'tool_execution_asked'; readonly question: CallQuestion }
   | {
       readonly type: 'turn_end';
       /** Its finish reason may differ from that at `message_end`: `permission_denied`, `canceled`, `timeout`. */
@@ -54,6 +57,20 @@ export type AgentEvent =
       /** For the log; contains no secret. */
       readonly detail?: string;
     };
+
+/** A call that a person has to approve before it runs. */
+export type CallQuestion = {
+  readonly callId: string;
+  readonly tool: string;
+  /** The arguments to run it with: checked, and as hooks have rewritten them. JSON. */
+  readonly input: string;
+  /** The call as the person sees it, whole. */
+  readonly shown: string;
+  /** Hash of what was described; binds an approval to this call. */
+  readonly digest: string;
+  /** The least trusted authority that may approve it: the tool's own. */
+  readonly authority: Authority;
+};
 
 /** Why the agent loop ended. */
 export type EndReason =

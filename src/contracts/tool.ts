@@ -22,6 +22,13 @@ export interface Tool<Input = unknown> {
   /** Repairs arguments that models often get wrong, before validation. */
   prepareArguments?(raw: unknown): unknown;
   /**
+   * Says everything that the call does, for the person who approves it: two calls with different effects have different
+   * descriptions. An approved call runs only if its description is still the same. Absent: its name and arguments.
+   */
+  describe?(input: Input): string;
+  /** `ask`: a person approves each call unless the configuration says otherwise; absent: none needs to. */
+  readonly approval?: 'ask';
+  /**
    * Throws for failures the model should read; the message goes to the model. A `durable` tool whose
    * answer comes later, from outside, returns `ParkRequest` once its effect is stored: its run then waits
    * without slot or lease until the call is settled.

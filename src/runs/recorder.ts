@@ -162,6 +162,7 @@ export class RunRecorder {
       case 'agent_start':
       case 'tool_execution_update':
       case 'tool_execution_parked':
+      case 'tool_execution_asked':
         return false;
       default:
         return event satisfies never;

@@ -129,7 +129,7 @@ async function runPlan(plan: Plan) {
       polls.push({ requestsSoFar: model.requests.length, ids: taken.map(({ id }) => id) });
       return taken;
     },
-    permit: async ({ id, name }) => {
+    permit: async ({ call: { id, name } }) => {
       if (!plan.denied.some((index) => name === `t${index}`)) return 'allowed';
       log.push(`denied ${id}`);
       return 'denied';

@@ -225,7 +225,8 @@ describe('permission', () => {
           },
         }),
       );
-      const permit: AgentLoopConfig['permit'] = async ({ name }) => (name === 'b' ? 'denied' : 'allowed');
+      const permit: AgentLoopConfig['permit'] = async ({ call }) =>
+        call.name === 'b' ? 'denied' : 'allowed';
       const { results, events, model } = await playBatch(tools, threeCalls, { toolExecution, permit });
       expect(ran).toEqual(toolExecution === 'sequential' ? ['a'] : []);
       expect(results).toEqual([

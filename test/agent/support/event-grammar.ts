@@ -53,6 +53,8 @@ class GrammarChecker {
           event.type,
           event.type === 'tool_execution_start' ? event.call.id : event.callId,
         );
+      case 'tool_execution_asked':
+        return this.#seeTool(event.type, event.question.callId);
       case 'turn_end':
         return this.#endTurn(event.message, event.toolResults);
       case 'compaction_start':
@@ -142,6 +144,8 @@ class GrammarChecker {
     if (type === 'tool_execution_update' && !call.isStarted) this.#fail(`update of ${id} before its start`);
     if (type === 'tool_execution_start') call.isStarted = true;
     if (type === 'tool_execution_end') call.isEnded = true;
+    if (type === 'tool_execution_asked' && call.isStarted) this.#fail(`${id} asked about after its start`);
+    if (type === 'tool_execution_asked') call.isParked = true;
     if (type !== 'tool_execution_parked') return;
     if (!call.isStarted) this.#fail(`${id} parked before its start`);
     call.isParked = true;
