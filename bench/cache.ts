@@ -1,6 +1,7 @@
 /** Measures how much of the readable input a provider reads from its cache: across turns, runs, and an hour. */
 
-import { ada, startTelegramGateway, untilSaid } from '../test/e2e/telegram-gateway.ts';
+import { startStage } from '../test/e2e/stage.ts';
+import { ada, untilSaid } from '../test/e2e/telegram-chat.ts';
 import { startAnthropicServer } from '../test/platforms/anthropic/server.ts';
 import type { Figure } from './figure.ts';
 
@@ -13,7 +14,7 @@ export async function measureCache(rounds: number): Promise<readonly Figure[]> {
   const model = await startAnthropicServer();
   ends.push(() => model.close());
   try {
-    const gateway = await startTelegramGateway({ model }, (end) => ends.push(end));
+    const gateway = await startStage({ model }, (end) => ends.push(end));
     let calls = 0;
     const requests = () => model.requests.filter(({ body }) => (body.tools ?? []).length > 0);
     const ask = async (text: string, toolTurns: number) => {
@@ -61,7 +62,7 @@ export async function measureCache(rounds: number): Promise<readonly Figure[]> {
     for (let run = 0; run < rounds; run += 1) await ask(`And what of ${run}?`, 0);
     add(`${rounds} runs`, first);
     await gateway.parley().stop();
-    await gateway.start({ CLOCK_AHEAD_MS: String(hourMs) });
+    await gateway.start({ env: { CLOCK_AHEAD_MS: String(hourMs) } });
     first = requests().length;
     await ask('What did we say an hour ago?', 2);
     add('after an hour and a restart', first);

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { privateSocket, startOwnRedis, untilServing } from '../test/e2e/redis-faults.ts';
-import { type Fleet, startFleet } from '../test/e2e/role-fleet.ts';
-import { untilSaid } from '../test/e2e/telegram-gateway.ts';
+import { openStage, type Stage } from '../test/e2e/stage.ts';
+import { untilSaid } from '../test/e2e/telegram-chat.ts';
 import { until } from '../test/e2e/until.ts';
 import { createGate, type Gate } from '../test/platforms/anthropic/gate.ts';
 import { lastUserText } from '../test/platforms/anthropic/wire.ts';
@@ -77,27 +77,27 @@ async function inOrder(measure: Scenario['measure']): Promise<readonly number[]>
 }
 
 /** Answers nothing until the gate opens. */
-function answerBehind({ model }: Fleet): Gate {
+function answerBehind({ model }: Stage): Gate {
   const gate = createGate();
   model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
   return gate;
 }
 
-async function answered({ telegram }: Fleet, from: TgUser, text: string): Promise<void> {
+async function answered({ telegram }: Stage, from: TgUser, text: string): Promise<void> {
   telegram.userSends({ from, text });
   await untilSaid(telegram, { chat: from.id, text: new RegExp(text) });
 }
 
 async function wakesReturn(atEnd: AtEnd): Promise<number> {
   const redis = await startOwnRedis(atEnd);
-  const fleet = await startFleet({ config: oneSlot, env: { REDIS_URL: redis.socketPath } }, atEnd);
-  const gate = answerBehind(fleet);
-  await fleet.start('all');
-  fleet.telegram.userSends({ from: ada, text: 'One.' });
-  await fleet.model.waitForRequest(1);
+  const stage = await openStage({ config: oneSlot, env: { REDIS_URL: redis.socketPath } }, atEnd);
+  const gate = answerBehind(stage);
+  await stage.start();
+  stage.telegram.userSends({ from: ada, text: 'One.' });
+  await stage.model.waitForRequest(1);
   await redis.kill();
-  fleet.telegram.userSends({ from: bob, text: 'Two.' });
-  await until(() => fleet.telegram.updates.pending.length === 0, { what: 'the message is taken in' });
+  stage.telegram.userSends({ from: bob, text: 'Two.' });
+  await until(() => stage.telegram.updates.pending.length === 0, { what: 'the message is taken in' });
   await redis.start();
   const since = now();
   const client = new Redis(redis.socketPath);
@@ -110,9 +110,9 @@ async function wakesReturn(atEnd: AtEnd): Promise<number> {
 }
 
 async function redisTakenOver(atEnd: AtEnd): Promise<number> {
-  const { start, dataDir } = await startFleet({}, atEnd);
-  const owner = await start('worker');
-  await Promise.all([start('gateway'), start('worker')]);
+  const { start, dataDir } = await openStage({}, atEnd);
+  const owner = await start({ role: 'worker' });
+  await Promise.all([start({ role: 'gateway' }), start({ role: 'worker' })]);
   await untilServing(privateSocket(dataDir));
   const since = now();
   await owner.kill();
@@ -124,11 +124,11 @@ async function redisTakenOver(atEnd: AtEnd): Promise<number> {
 
 async function stopWithoutRedis(atEnd: AtEnd): Promise<number> {
   const redis = await startOwnRedis(atEnd);
-  const fleet = await startFleet({ env: { REDIS_URL: redis.socketPath } }, atEnd);
-  const gate = answerBehind(fleet);
-  const parley = await fleet.start('all');
-  fleet.telegram.userSends({ from: ada, text: 'One.' });
-  await fleet.model.waitForRequest(1);
+  const stage = await openStage({ env: { REDIS_URL: redis.socketPath } }, atEnd);
+  const gate = answerBehind(stage);
+  const parley = await stage.start();
+  stage.telegram.userSends({ from: ada, text: 'One.' });
+  await stage.model.waitForRequest(1);
   await redis.kill();
   const since = now();
   await parley.stop();
@@ -138,26 +138,26 @@ async function stopWithoutRedis(atEnd: AtEnd): Promise<number> {
 }
 
 async function startBesideDeadOwner(atEnd: AtEnd): Promise<number> {
-  const fleet = await startFleet({}, atEnd);
-  const first = await fleet.start('all');
-  await answered(fleet, ada, 'One.');
+  const stage = await openStage({}, atEnd);
+  const first = await stage.start();
+  await answered(stage, ada, 'One.');
   await first.kill();
   const since = now();
-  await fleet.start('all');
+  await stage.start();
   return now() - since;
 }
 
 async function runTakenOver(atEnd: AtEnd): Promise<number> {
-  const fleet = await startFleet({}, atEnd);
-  await fleet.start('gateway');
-  const worker = await fleet.start('worker');
-  const gate = answerBehind(fleet);
-  fleet.telegram.userSends({ from: ada, text: 'One.' });
-  await fleet.model.waitForRequest(1);
-  await fleet.start('worker');
+  const stage = await openStage({}, atEnd);
+  await stage.start({ role: 'gateway' });
+  const worker = await stage.start({ role: 'worker' });
+  const gate = answerBehind(stage);
+  stage.telegram.userSends({ from: ada, text: 'One.' });
+  await stage.model.waitForRequest(1);
+  await stage.start({ role: 'worker' });
   const since = now();
   await worker.kill();
-  await fleet.model.waitForRequest(2);
+  await stage.model.waitForRequest(2);
   const tookMs = now() - since;
   gate.open();
   return tookMs;
@@ -167,13 +167,13 @@ async function accountTakenOver(atEnd: AtEnd): Promise<number | undefined> {
   const cluster = await findPostgres();
   if (!cluster) return undefined;
   atEnd(() => cluster.stop());
-  const fleet = await startFleet({ env: { DATABASE_URL: cluster.url } }, atEnd);
-  const first = await fleet.start('gateway', { folder: 'one' });
-  await fleet.start('gateway', { folder: 'two' });
-  await fleet.start('worker', { folder: 'three' });
-  await answered(fleet, ada, 'One.');
+  const stage = await openStage({ env: { DATABASE_URL: cluster.url } }, atEnd);
+  const first = await stage.start({ role: 'gateway', folder: 'one' });
+  await stage.start({ role: 'gateway', folder: 'two' });
+  await stage.start({ role: 'worker', folder: 'three' });
+  await answered(stage, ada, 'One.');
   const since = now();
   await first.kill();
-  await answered(fleet, ada, 'Two.');
+  await answered(stage, ada, 'Two.');
   return now() - since;
 }

@@ -7,7 +7,8 @@ import { join, relative } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { countEvents, untilAtRest } from '../test/e2e/conservation.ts';
-import { ada, startTelegramGateway, untilSaid } from '../test/e2e/telegram-gateway.ts';
+import { startStage } from '../test/e2e/stage.ts';
+import { ada, untilSaid } from '../test/e2e/telegram-chat.ts';
 import { until } from '../test/e2e/until.ts';
 
 /** Longer than the pauses of what is repeated each second. */
@@ -22,7 +23,7 @@ try {
     NODE_COMPILE_CACHE: '',
     WALK_FILE: file,
   };
-  const gateway = await startTelegramGateway({ env }, (end) => ends.push(end));
+  const gateway = await startStage({ env }, (end) => ends.push(end));
   // The first message loads what the later ones find loaded.
   for (const text of ['Hello', 'Are you there?']) await converse(gateway, text);
   await takeCounts(gateway, 1);

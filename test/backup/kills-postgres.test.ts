@@ -18,7 +18,7 @@ import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { type Person, telegramPerson } from '../e2e/person.ts';
 import { answerQuestion, answerTo } from '../e2e/questions.ts';
 import { createRandom } from '../e2e/random.ts';
-import { startTelegramGateway } from '../e2e/telegram-gateway.ts';
+import { startStage } from '../e2e/stage.ts';
 import { until } from '../e2e/until.ts';
 import { isLong } from '../support/long-run.ts';
 import { actAndDie } from './backup-folder.ts';
@@ -51,7 +51,13 @@ describe.skipIf(databaseServer === undefined)('a gateway at work on PostgreSQL',
     expect(await listBackups(backupsIn(dataDir))).toHaveLength(kept + 1);
     await load.end();
     await atRest();
-    const account = await checkCrowd({ ...gateway, read, asked: load.asked, isFollowup: () => true });
+    const account = await checkCrowd({
+      ...gateway,
+      effects: [],
+      read,
+      asked: load.asked,
+      isFollowup: () => true,
+    });
     expect(account).toEqual({ unknown: 0, wrong: [] });
     await gateway.parley().kill();
 
@@ -114,7 +120,7 @@ type Installation = Awaited<ReturnType<typeof anInstallation>>;
 /** A gateway on its own database, both in one state, which `mark` sets by name. */
 async function anInstallation() {
   const { url, read } = await makeDatabase(onTestFinished);
-  const gateway = await startTelegramGateway({ config, env: { DATABASE_URL: url } }, onTestFinished);
+  const gateway = await startStage({ config, env: { DATABASE_URL: url } }, onTestFinished);
   gateway.model.script((body) => ({ ...answerQuestion(body), delayMs: 30 }));
   const { dataDir } = gateway;
   mkdirSync(join(dataDir, 'media'), { recursive: true });

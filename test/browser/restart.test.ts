@@ -1,34 +1,24 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readStore } from '../e2e/conservation.ts';
-import { aDataFolder, type ParleyProcess, startParley } from '../e2e/parley-process.ts';
+import { openStage, type Stage } from '../e2e/stage.ts';
 import { until } from '../e2e/until.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
-import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { patienceMs } from '../support/patience.ts';
 import { launchChromium } from './chromium.ts';
 
 describe('a page whose gateway is killed', () => {
   let browser: Browser;
-  let model: AnthropicServer;
-  let folder: Awaited<ReturnType<typeof aDataFolder>>;
-  const started: ParleyProcess[] = [];
+  let stage: Stage;
   beforeAll(async () => {
-    [browser, model, folder] = await Promise.all([launchChromium(), startAnthropicServer(), aDataFolder()]);
+    [browser, stage] = await Promise.all([launchChromium(), openStage({ networks: ['web'] })]);
   });
   afterAll(async () => {
     await browser?.close();
-    await Promise.all(started.map((parley) => parley.kill()));
-    await model?.close();
-    await folder?.remove();
+    await stage?.close();
   });
 
-  const start = async (port = '0') => {
-    const env = { ANTHROPIC_API_KEY: 'test-key', ANTHROPIC_BASE_URL: model.url, PARLEY_PORT: port };
-    const parley = await startParley({ dataDir: folder.path, env });
-    started.push(parley);
-    return parley;
-  };
+  const start = (port = '0') => stage.start({ env: { PARLEY_PORT: port } });
 
   it('shows nothing of a run that ended while its gateway was down', async () => {
     const parley = await start();
@@ -37,7 +27,7 @@ describe('a page whose gateway is killed', () => {
     await page.goto(parley.signInLink);
     await page.locator('.dot.open').first().waitFor();
     const gate = createGate();
-    model.script((_body, count) =>
+    stage.model.script((_body, count) =>
       count === 1
         ? { chunks: ['Once ', 'upon ', 'a time'], hold: { gate, afterChunks: 2 } }
         : { text: 'Once upon a time it ended.' },
@@ -55,7 +45,8 @@ describe('a page whose gateway is killed', () => {
     await stop.waitFor({ state: 'detached' });
     // The run continues and ends where the page can't see it.
     const elsewhere = await start();
-    const isOver = () => readStore(folder.path, `select 1 from inbox where outcome = 'answered'`).length > 0;
+    const isOver = () =>
+      readStore(stage.dataDir, `select 1 from inbox where outcome = 'answered'`).length > 0;
     await until(isOver, { what: 'the end of the run' });
     await elsewhere.stop();
     await start(new URL(parley.url).port);

@@ -1,9 +1,10 @@
 /** `parley agent`: from the command line through the entrance, the lane and the run, and back. */
 import { beforeAll, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
-import { aDataFolder, type ParleyProcess, startParley } from './parley-process.ts';
+import { type ParleyProcess, startParley } from './parley-process.ts';
 
 describeRow('parley agent', (atEnd) => {
   let dataDir: string;
@@ -12,9 +13,7 @@ describeRow('parley agent', (atEnd) => {
   const agent = (...args: string[]) => command('agent', ...args);
 
   beforeAll(async () => {
-    const { path, remove } = await aDataFolder();
-    atEnd(remove);
-    dataDir = path;
+    dataDir = aFolder(atEnd);
     parley = await startParley({ dataDir, env: {} });
     atEnd(() => parley.kill());
   });

@@ -10,8 +10,9 @@ import { aConversation } from '../store/a-conversation.ts';
 import { aBot } from '../store/access-builders.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { openStore } from '../support/open-store.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { describeRow } from './describe-row.ts';
-import { aDataFolder, type ParleyProcess, startParley } from './parley-process.ts';
+import { type ParleyProcess, startParley } from './parley-process.ts';
 
 type Schema = Record<string, unknown>;
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
@@ -43,9 +44,7 @@ describeRow('the API', (atEnd) => {
   let description: Description;
 
   beforeAll(async () => {
-    const { path, remove } = await aDataFolder();
-    atEnd(remove);
-    dataDir = path;
+    dataDir = aFolder(atEnd);
     parley = await startParley({ dataDir, env: {} });
     atEnd(() => parley.kill());
     token = (await readFile(join(dataDir, 'token'), 'utf8')).trim();

@@ -3,7 +3,7 @@
 import type { Scenario } from './kill-scenarios.ts';
 import { answerQuestion, answerTo } from './questions.ts';
 import type { Stage } from './stage.ts';
-import { ada, eve } from './telegram-gateway.ts';
+import { ada, eve } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const [first, second] = ['question-1', 'question-2'] as const;

@@ -8,7 +8,7 @@ import { isLong } from '../support/long-run.ts';
 import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import { pageToken } from './page-state.ts';
-import { startTelegramGateway } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
 import { until } from './until.ts';
 
 const config = { ...forCrowd, lanes: { leaseMs: 1000, renewMs: 300 } };
@@ -36,11 +36,8 @@ describe.skipIf(databaseServer === undefined)('the loss of PostgreSQL', { concur
   }, async ({ expect, onTestFinished }) => {
     const cluster = await startPostgres();
     onTestFinished(cluster.stop);
-    const settings = {
-      config: { ...config, channels: { web: { enabled: true } } },
-      env: { DATABASE_URL: cluster.url },
-    };
-    const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
+    const settings = { config, networks: ['web'], env: { DATABASE_URL: cluster.url } } as const;
+    const { telegram, model, dataDir, parley } = await startStage(settings, onTestFinished);
     const { url, signInLink } = parley();
     const browser = await launchChromium();
     onTestFinished(() => browser.close());
@@ -97,7 +94,7 @@ describe.skipIf(databaseServer === undefined)('the loss of PostgreSQL', { concur
   }, async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);
     const settings = { config, env: { DATABASE_URL: database.url } };
-    const { telegram, model, parley } = await startTelegramGateway(settings, onTestFinished);
+    const { telegram, model, parley } = await startStage(settings, onTestFinished);
     const { url } = parley();
     const crowd = gatherCrowd(telegram, people);
     model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));

@@ -1,7 +1,7 @@
 /** A row: tests that share one setup and run one after the other. */
 import { afterAll, describe } from 'vitest';
 
-type AtEnd = (end: () => Promise<void>) => void;
+type AtEnd = (end: () => unknown) => void;
 
 /**
  * Runs concurrently with the other rows and concurrent tests of its file. `atEnd` registers clean-up for after the last
@@ -15,7 +15,7 @@ export function describeRow(
   // Only a concurrent suite runs alongside others; the tests in it run in sequence.
   describe.concurrent(name, { skip: isSkipped }, () => {
     describe('in a row', { concurrent: false }, () => {
-      const ends: (() => Promise<void>)[] = [];
+      const ends: (() => unknown)[] = [];
       afterAll(async () => {
         for (const end of ends.toReversed()) await end();
       });

@@ -7,24 +7,17 @@ import { channelTypes } from '../platforms/discord/types.ts';
 import type { ChannelState } from '../platforms/discord/world.ts';
 import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
-import type { DiscordSide } from './discord-side.ts';
-import { openStage, type Stage } from './stage.ts';
+import { type DiscordSide, discordOf } from './discord-side.ts';
+import { type AtEnd, type Config, openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
 const texts = textsFor('en');
 
 const echo = (body: WireBody) => ({ text: `You said: ${lastTextShown(body)}` });
 
-type Opened = { readonly stage: Stage; readonly discord: DiscordSide };
-
-async function openDiscord(
-  atEnd: (end: () => Promise<void>) => void,
-  config: Readonly<Record<string, unknown>> = {},
-): Promise<Opened> {
-  const stage = await openStage(config, ['discord']);
-  atEnd(() => stage.close());
-  if (stage.discord === undefined) throw new Error('the stage has no Discord');
-  return { stage, discord: stage.discord };
+async function openDiscord(atEnd: AtEnd, config: Config = {}) {
+  const stage = await openStage({ config, networks: ['discord'] }, atEnd);
+  return { stage, discord: discordOf(stage) };
 }
 
 describeRow('on Discord', (atEnd) => {

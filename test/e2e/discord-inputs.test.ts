@@ -9,7 +9,7 @@ import { onePixel } from '../support/one-pixel.ts';
 import { imagesIn, readAfter as readModelAfter } from './asking.ts';
 import { findBreaches } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
-import type { DiscordSide } from './discord-side.ts';
+import { type DiscordSide, discordOf } from './discord-side.ts';
 import { openStage, type Stage } from './stage.ts';
 
 const alert = {
@@ -28,10 +28,8 @@ describeRow('on Discord', (atEnd) => {
   let bob: DiscordUser;
 
   beforeAll(async () => {
-    stage = await openStage({}, ['discord']);
-    atEnd(() => stage.close());
-    if (stage.discord === undefined) throw new Error('the stage has no Discord');
-    discord = stage.discord;
+    stage = await openStage({ networks: ['discord'] }, atEnd);
+    discord = discordOf(stage);
     [ada, bob] = [discord.user(501), discord.user(502)];
     const guild = discord.server.world.addGuild('Team', ada);
     discord.server.world.addMember(guild, bob);

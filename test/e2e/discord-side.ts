@@ -46,6 +46,12 @@ export async function openDiscordSide(dataDir: string, now?: () => number): Prom
   };
 }
 
+/** Returns the Discord of a stage, which must have been opened with it. */
+export function discordOf({ discord }: { readonly discord: DiscordSide | undefined }): DiscordSide {
+  if (discord === undefined) throw new Error('test error: the stage has no Discord');
+  return discord;
+}
+
 function areRecorded(dataDir: string, messageIds: readonly string[]): boolean {
   if (messageIds.length === 0) return true;
   if (!existsSync(join(dataDir, 'parley.db'))) return false;

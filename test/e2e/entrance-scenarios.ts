@@ -2,6 +2,7 @@
 import { runParley } from '../cli/run-parley.ts';
 import { readStore } from './conservation.ts';
 import type { Scenario } from './kill-scenarios.ts';
+import { pageToken } from './page-state.ts';
 import { answerQuestion, answerTo } from './questions.ts';
 import { until } from './until.ts';
 
@@ -23,7 +24,8 @@ export const entranceScenarios: readonly Scenario[] = [
         await until(() => person.standing().includes(answer), { what: 'the person is answered' });
         const [row] = readStore(dataDir, 'select laneKey from inbox');
         const args = ['--session', String(row?.laneKey), '--message', 'question-2'];
-        await runParley(['agent', ...args], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
+        const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0', PARLEY_TOKEN: pageToken };
+        await runParley(['agent', ...args], env);
       },
     }),
   },

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { onTestFinished, test } from 'vitest';
 import { readStore } from './conservation.ts';
-import { bob, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
+import { bob, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 /** Changes the database behind the running gateway's back. */
@@ -18,7 +19,7 @@ function change(dataDir: string, sql: string): void {
 test('alerts the owner and reports not ready while every lane fails', {
   timeout: 300_000,
 }, async ({ expect }) => {
-  const { telegram, dataDir, parley } = await startTelegramGateway({}, onTestFinished);
+  const { telegram, dataDir, parley } = await startStage({}, onTestFinished);
   telegram.userSends({ from: bob, text: 'Is all well?' });
   await untilSaid(telegram, { chat: bob.id, text: 'You said: Is all well?' });
   const ready = async () => {

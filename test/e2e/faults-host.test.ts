@@ -10,15 +10,8 @@ import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
 import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
-import {
-  ada,
-  bob,
-  said,
-  startTelegramGateway,
-  type TelegramGateway,
-  telegramState,
-  untilSaid,
-} from './telegram-gateway.ts';
+import { type Stage, startStage } from './stage.ts';
+import { ada, bob, said, telegramState, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const config = { lanes: { leaseMs: 1000, renewMs: 300 } };
@@ -36,9 +29,9 @@ describe.concurrent('a gateway suspended for longer than its lease', () => {
     async ({ expect, onTestFinished }) => {
       const database = await makeDatabase(onTestFinished);
       const env = { DATABASE_URL: database.url };
-      const first = await startTelegramGateway({ config, env }, onTestFinished);
+      const first = await startStage({ config, env }, onTestFinished);
       const { telegram, model } = first;
-      const second = await startTelegramGateway({ config, env, telegram, model }, onTestFinished);
+      const second = await startStage({ config, env, telegram, model }, onTestFinished);
       const held = createGate();
       model.script((body, count) => ({
         text: `You said: ${lastUserText(body)}`,
@@ -78,7 +71,7 @@ describe.skipIf(databaseServer === undefined)('a gateway on PostgreSQL', { concu
   }, async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);
     const settings = { config: { ...forCrowd, ...config }, env: { DATABASE_URL: database.url } };
-    const { telegram, model } = await startTelegramGateway(settings, onTestFinished);
+    const { telegram, model } = await startStage(settings, onTestFinished);
     const crowd = gatherCrowd(telegram, 4);
     model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], chunkDelayMs: 100 }));
     const cut = `select pg_terminate_backend(pid) from pg_stat_activity
@@ -101,10 +94,10 @@ describe.skipIf(databaseServer === undefined)('a gateway on PostgreSQL', { concu
 });
 
 describeRow('a gateway on SQLite', (atEnd) => {
-  let gateway: TelegramGateway;
+  let gateway: Stage;
 
   beforeAll(async () => {
-    gateway = await startTelegramGateway({ config: { ...forCrowd, ...config } }, atEnd);
+    gateway = await startStage({ config: { ...forCrowd, ...config } }, atEnd);
   });
 
   test('answers once after it was suspended for longer than its lease', async ({ expect }) => {
@@ -158,12 +151,12 @@ describeRow(
   'a gateway on a small disk',
   (atEnd) => {
     let disk: SmallDisk;
-    let gateway: TelegramGateway;
+    let gateway: Stage;
 
     beforeAll(async () => {
       disk = await mountSmallDisk(400, atEnd);
       const settings = { config: { ...forCrowd, ...config }, dataDir: disk.dataDir };
-      gateway = await startTelegramGateway(settings, atEnd);
+      gateway = await startStage(settings, atEnd);
     });
 
     // This test comes first, while SQLite's log has no allocated space to write into.

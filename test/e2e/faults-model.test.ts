@@ -7,7 +7,8 @@ import type { StandingMessage } from '../platforms/telegram/types.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { loadable } from './parley-process.ts';
 import { shareGateway, type Talk } from './shared-gateway.ts';
-import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
+import { ada, said, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const unavailable = 'I can’t reach the model right now. Please try again later.';
@@ -196,7 +197,7 @@ describe.concurrent('a message whose model call fails', () => {
     expect,
     onTestFinished,
   }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+    const { telegram, model, dataDir } = await startStage({}, onTestFinished);
     model.script(() => ({ status: 429, retryAfter: 30 }));
     telegram.userSends({ from: ada, text: 'Hello?' });
     await untilSaid(telegram, { chat: ada.id, text: /^The model isn’t answering yet/ });
@@ -243,7 +244,7 @@ describe.concurrent('a tool that fails', () => {
     onTestFinished,
   }) => {
     const settings = { env: { TEST_PLUGIN }, config: { run: { timeoutMs: 2000 } } };
-    const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
+    const { telegram, model, dataDir } = await startStage(settings, onTestFinished);
     model.script(hangsOnce);
     telegram.userSends({ from: ada, text: 'Wait for ever.' });
     await untilSaid(telegram, { chat: ada.id, text: 'Sorry, that took too long, so I stopped.' });

@@ -14,10 +14,10 @@ import { discordNetwork } from './networks/discord.ts';
 import type { Hands, Network } from './networks/network.ts';
 import { polledSignalNetwork, signalNetwork } from './networks/signal.ts';
 import { telegramNetwork } from './networks/telegram.ts';
-import { channelShown, pageToken } from './page-state.ts';
+import { channelShown } from './page-state.ts';
 import type { Person } from './person.ts';
-import { openStage, type Stage } from './stage.ts';
-import { startTelegramGateway, telegramState } from './telegram-gateway.ts';
+import { type Config, openStage, type Stage, startStage } from './stage.ts';
+import { telegramState } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 // They spend more time waiting than working.
@@ -34,12 +34,9 @@ const networks: readonly Network[] = [
   ...(isLong ? [polledSignalNetwork] : []),
 ];
 
-type Config = Readonly<Record<string, unknown>>;
-
-/** Opens a stage without the page and the terminal. `settings`: those of the network itself. */
+/** `settings`: those of the network itself. */
 function openAlone({ part, channel }: Network, config: Config, settings: Config = {}): Promise<Stage> {
-  const channels = { web: { enabled: false }, terminal: { enabled: false }, [channel]: settings };
-  return openStage({ channels, ...config }, [part], { PARLEY_TOKEN: pageToken });
+  return openStage({ config: { channels: { [channel]: settings }, ...config }, networks: [part] });
 }
 
 /** Keeps what a failed test leaves: nobody can make a race happen again. */
@@ -284,7 +281,7 @@ describe.concurrent.for(shareOf(networks, 3))('faults of $name', (network) => {
 test.concurrent('reports a second poller on the same Telegram bot as a conflict and loses nothing', {
   timeout: 300_000,
 }, async ({ onTestFinished }) => {
-  const { telegram, dataDir, parley } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
+  const { telegram, dataDir, parley } = await startStage({ config: forCrowd }, onTestFinished);
   const crowd = gatherCrowd(telegram, 3);
   const poller = startSecondPoller(telegram);
   crowd.speaks();

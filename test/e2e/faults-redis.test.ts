@@ -6,17 +6,17 @@ import { countEvents, untilAtRest, untilLedger } from './conservation.ts';
 import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
 import { describeRow } from './describe-row.ts';
 import { flushAll, type OwnRedis, privateSocket, startOwnRedis, untilServing } from './redis-faults.ts';
-import { startTelegramGateway, type TelegramGateway } from './telegram-gateway.ts';
+import { type Stage, startStage } from './stage.ts';
 
 /** Threat 14 asks for 50. */
 const timesEmptied = isLong ? 50 : 8;
 const slowly = { chunkDelayMs: 20 };
 
 describeRow('a gateway whose Redis fails', (atEnd) => {
-  let gateway: TelegramGateway;
+  let gateway: Stage;
 
   beforeAll(async () => {
-    gateway = await startTelegramGateway({ config: forCrowd }, atEnd);
+    gateway = await startStage({ config: forCrowd }, atEnd);
   });
 
   test('finishes its runs while Redis hangs for ten seconds, and answers new messages afterwards', async ({
@@ -72,11 +72,11 @@ describeRow('a gateway whose Redis fails', (atEnd) => {
 
 describeRow("a gateway with a Redis that it doesn't run", (atEnd) => {
   let redis: OwnRedis;
-  let gateway: TelegramGateway;
+  let gateway: Stage;
 
   beforeAll(async () => {
     redis = await startOwnRedis(atEnd);
-    gateway = await startTelegramGateway({ config: forCrowd, env: { REDIS_URL: redis.socketPath } }, atEnd);
+    gateway = await startStage({ config: forCrowd, env: { REDIS_URL: redis.socketPath } }, atEnd);
   });
 
   test('loses and doubles nothing when an external Redis is emptied, killed and away for a while', async ({

@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, test } from 'vitest';
+import { startStage } from './stage.ts';
 import { type Attempt, tryToStart } from './start-attempt.ts';
-import { startTelegramGateway } from './telegram-gateway.ts';
 
 type Mistake = Attempt & { readonly what: string; readonly says: RegExp };
 
@@ -156,7 +156,7 @@ describe.concurrent("a start that can't succeed", () => {
     expect,
     onTestFinished,
   }) => {
-    const { dataDir, parley } = await startTelegramGateway({}, onTestFinished);
+    const { dataDir, parley } = await startStage({}, onTestFinished);
     const { code, words } = await tryToStart({ env: { PARLEY_DATA_DIR: dataDir } });
     expect(words).toContain(`${dataDir} is in use by process ${parley().pid}.`);
     expect(words).toContain('PARLEY_DATA_DIR');

@@ -20,7 +20,7 @@ import { anEmptyHome, type Home, type Running } from './fresh-home.ts';
 import { untilTold } from './linking.ts';
 import { discordTown, signalTown, type Town, telegramTown } from './newcomer-networks.ts';
 import { openSignalSide, type SignalSide } from './signal-side.ts';
-import { bob, eve, said, untilSaid, untilWriting } from './telegram-gateway.ts';
+import { bob, eve, said, untilSaid, untilWriting } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const { enter, down, leave } = keys;

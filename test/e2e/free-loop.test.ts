@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { blocksOf } from '../platforms/anthropic/wire.ts';
 import { findBreaches, untilAtRest } from './conservation.ts';
 import { pageToken } from './page-state.ts';
-import { ada, bob, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
+import { ada, bob, said, untilSaid } from './telegram-chat.ts';
 
 /** Each of these used to block the event loop for seconds. */
 const hostile = ['_a*'.repeat(6_700), 'www.a_'.repeat(5_000), 'a\n=\n'.repeat(4_000)];
@@ -18,7 +19,7 @@ async function parsedAside(url: string): Promise<number> {
 }
 
 test('sends answers that are slow to parse in full without delaying others', async ({ onTestFinished }) => {
-  const { telegram, model, dataDir, parley } = await startTelegramGateway({}, onTestFinished);
+  const { telegram, model, dataDir, parley } = await startStage({}, onTestFinished);
   model.script((body) => {
     const asked = body.messages.flatMap(blocksOf).at(-1)?.text ?? '';
     return { text: hostile[Number(/hostile (\d)/.exec(asked)?.[1])] ?? `To ${asked}` };

@@ -11,7 +11,7 @@ import { playKillRound } from './kill-round.ts';
 import { inSeconds, isReported, promised, writeSection } from './matrix-report.ts';
 import type { Person } from './person.ts';
 import { answerQuestion, answerTo, shownTwice } from './questions.ts';
-import { openStage, type Stage } from './stage.ts';
+import { type Config, openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
 /** The measurements, one line each. */
@@ -92,8 +92,8 @@ function numbered(index: number): string {
   return String(index + 1).padStart(3, '0');
 }
 
-async function anyStage(config: Readonly<Record<string, unknown>>): Promise<Stage> {
-  const stage = await openStage(config);
+async function anyStage(config: Config): Promise<Stage> {
+  const stage = await openStage({ config });
   stage.model.script(answerQuestion);
   onTestFinished(({ task }) => stage.close({ isKept: task.result?.state === 'fail' }));
   return stage;

@@ -41,7 +41,7 @@ const inFlight = 50;
 export async function playKillRound({ kills, messages, seed }: KillRound): Promise<KillReport> {
   const random = createRandom(seed);
   const people = Array.from({ length: Math.ceil(messages / perPerson) }, (_, index) => 10_001 + index);
-  const stage = await openStage({ ...settingsFor(people), logLevel: 'warn', replies: {} });
+  const stage = await openStage({ config: { ...settingsFor(people), logLevel: 'warn', replies: {} } });
   let isDone = false;
   try {
     stage.model.script((body) => ({ ...answerSlowly(body, random, [0, 100]), chunkDelayMs: 5 }));

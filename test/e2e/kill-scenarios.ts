@@ -7,9 +7,11 @@ import type { Reply, ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
 import { onePixel } from '../support/one-pixel.ts';
+import { discordOf } from './discord-side.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import type { Person } from './person.ts';
 import { answerQuestion, answerTo, questionOf } from './questions.ts';
+import { signalOf } from './signal-side.ts';
 import type { ChannelName, Stage } from './stage.ts';
 import { until } from './until.ts';
 
@@ -458,20 +460,15 @@ function sendsPhoto({ stage }: Acting): void {
 }
 
 /** The server keeps its copy until Parley has stored its own. */
-function sendsPhotoOnSignal({ stage: { signal: side } }: Acting): void {
-  if (side === undefined) throw new Error('test error: the stage was opened without Signal');
-  const { world, people } = side.server;
+function sendsPhotoOnSignal({ stage }: Acting): void {
+  const { server, user } = signalOf(stage);
+  const { world, people } = server;
   const photo = world.addAttachment({
     bytes: onePixel,
     fileName: 'dot.onePixel',
     contentType: 'image/onePixel',
   });
-  people.writes({ from: side.user(501), text: question, attachments: [photo] });
-}
-
-function discordOf({ discord: side }: Stage) {
-  if (side === undefined) throw new Error('test error: the stage was opened without Discord');
-  return side;
+  people.writes({ from: user(501), text: question, attachments: [photo] });
 }
 
 function sendsPhotoOnDiscord({ stage }: Acting): void {

@@ -11,9 +11,8 @@ import { describeRow } from './describe-row.ts';
 import { link, redeem, untilTold } from './linking.ts';
 import { type Person, telegramPerson } from './person.ts';
 import { answerQuestion, answerTo, questionsIn } from './questions.ts';
-import { openStage, type Stage } from './stage.ts';
-
-type Cleanup = (end: () => Promise<void>) => void;
+import { signalOf } from './signal-side.ts';
+import { type AtEnd, type Config, openStage, type Stage } from './stage.ts';
 
 const workToken = '7000002:BBparley-test-token-0123456789abcdef';
 
@@ -25,29 +24,25 @@ type Opened = {
   atWork(id: number): Person;
 };
 
-async function openTwoBots(atEnd: Cleanup, config: object = {}, dmPolicy = 'open'): Promise<Opened> {
+async function openTwoBots(atEnd: AtEnd, config: Config = {}, dmPolicy = 'open'): Promise<Opened> {
   const work = await startTelegramServer({ token: workToken });
+  atEnd(() => work.close());
   const telegram = { pollSeconds: 5, accounts: { work: { apiRoot: work.apiRoot } } };
-  const page = { enabled: false };
-  const channels = { telegram, web: page, terminal: page };
-  const settings = { ...config, channels };
-  const stage = await openStage(settings, ['signal'], {
-    TELEGRAM_BOT_TOKEN_WORK: workToken,
-    PARLEY_DM_POLICY: dmPolicy,
-  });
-  atEnd(async () => {
-    await stage.close();
-    await work.close();
-  });
+  const settings = {
+    config: { ...config, channels: { telegram }, access: { dmPolicy } },
+    networks: ['signal'],
+    env: { TELEGRAM_BOT_TOKEN_WORK: workToken },
+  } as const;
+  const stage = await openStage(settings, atEnd);
   return { stage, work, atWork: (id) => telegramPerson(work, id) };
 }
 
 /** Lets these people write, and no strangers. */
-async function admit({ dataDir, signal }: Stage, ids: readonly number[]): Promise<void> {
-  const path = join(dataDir, 'parley.config.json');
-  const allowFrom = [...ids.map((id) => `telegram:${id}`), `signal:${signal?.user(501).uuid}`];
-  const config: unknown = JSON.parse(await readFile(path, 'utf8'));
-  await writeFile(path, JSON.stringify({ ...Object(config), access: { allowFrom } }));
+async function admit(stage: Stage, ids: readonly number[]): Promise<void> {
+  const path = join(stage.home, 'parley.config.json');
+  const allowFrom = [...ids.map((id) => `telegram:${id}`), `signal:${signalOf(stage).user(501).uuid}`];
+  const config = JSON.parse(await readFile(path, 'utf8'));
+  await writeFile(path, JSON.stringify({ ...config, access: { ...config.access, allowFrom } }));
 }
 
 /** Each DM scope, and who shares a conversation under it. */

@@ -6,7 +6,8 @@ import { lastUserText, type WireBody } from '../platforms/anthropic/wire.ts';
 import { isLong } from '../support/long-run.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { createRandom } from './random.ts';
-import { ada, startTelegramGateway } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
+import { ada } from './telegram-chat.ts';
 
 const seed = Number(process.env.TEST_SEED ?? 20_261_122);
 const [turns, kills] = isLong ? [5_000, 10] : [60, 1];
@@ -25,7 +26,7 @@ test(`remembers the first of ${turns} turns at the last, over ${kills} kills`, {
     ...{ models: { small }, model: 'small', logLevel: 'warn', run: { maxAttempts: 20 } },
     ...{ replies: { preview: false }, rateLimit: { perSenderPerMinute: 100_000 } },
   };
-  const gateway = await startTelegramGateway({ config, model }, onTestFinished);
+  const gateway = await startStage({ config, model }, onTestFinished);
   const { telegram, dataDir } = gateway;
   let summaries = 0;
   let killedSummary: number | undefined;
@@ -65,7 +66,7 @@ test(`remembers the first of ${turns} turns at the last, over ${kills} kills`, {
     if (isDue && kill % 3 === 0) killedSummary = summaries + 1;
     if (isDue && kill % 3 === 1) {
       await gateway.parley().stop();
-      await gateway.start({ KILL_AT: `summary-committed:${1 + Math.floor(random() * 3)}` });
+      await gateway.start({ killAt: `summary-committed:${1 + Math.floor(random() * 3)}` });
     }
     if (isDue && kill % 3 === 2) setTimeout(() => void gateway.parley().kill(), random() * 50);
     await ask(`Question ${turn}?`, `Answer to Question ${turn}?`);

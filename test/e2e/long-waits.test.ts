@@ -4,7 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { pageToken } from './page-state.ts';
-import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
+import { ada, said, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const headers = { authorization: `Bearer ${pageToken}` };
@@ -14,7 +15,7 @@ const waits = 'select attempts, dueAt, waitAskedSince as since, waitAskedUntil a
 test('retries a chat with a rate limit of a day every five minutes, and says so', {
   timeout: 300_000,
 }, async () => {
-  const { telegram, model, dataDir, parley } = await startTelegramGateway({}, onTestFinished);
+  const { telegram, model, dataDir, parley } = await startStage({}, onTestFinished);
   const { url } = parley();
   model.script(() => ({ text: 'An answer.' }));
   const flood = {

@@ -13,7 +13,7 @@ const plain = {
   effects: 1,
 } as const;
 
-const answers = ({ stage }: Acting) => answerAll(join(stage.dataDir, 'effects'), 'approved');
+const answers = ({ stage }: Acting) => answerAll(join(stage.home, 'effects'), 'approved');
 const asks = callsFirst({ name: 'ask' });
 const asksAnswered = callsFirst({ name: 'ask', input: { early: true } });
 

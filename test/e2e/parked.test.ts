@@ -15,9 +15,11 @@ const waiting = 4;
 test('answers others while runs wait for an approval, and those once after a restart', {
   timeout: 300_000,
 }, async () => {
-  const stage = await openStage({ lanes: { concurrency: { main: concurrency } } });
-  onTestFinished(() => stage.close());
-  const effects = join(stage.dataDir, 'effects');
+  const stage = await openStage(
+    { config: { lanes: { concurrency: { main: concurrency } } } },
+    onTestFinished,
+  );
+  const effects = join(stage.home, 'effects');
   stage.model.script((body) => (asks(body) ? { toolCalls: [{ name: 'ask' }] } : answerQuestion(body)));
   const first = await stage.start();
   const people = Array.from({ length: waiting }, (_, index) => stage.person('telegram', 501 + index));
@@ -56,8 +58,7 @@ test('answers others while runs wait for an approval, and those once after a res
 });
 
 test('ends a run that waits for an approval on /stop, and answers the next message', async () => {
-  const stage = await openStage();
-  onTestFinished(() => stage.close());
+  const stage = await openStage({}, onTestFinished);
   stage.model.script((body) => (asks(body) ? { toolCalls: [{ name: 'ask' }] } : answerQuestion(body)));
   await stage.start();
   const person = stage.person('telegram');
@@ -66,7 +67,7 @@ test('ends a run that waits for an approval on /stop, and answers the next messa
   await until(() => runs('parkedAt is not null') === 1, { what: 'it is parked' });
   person.says('/stop');
   await until(() => runs(`state = 'finished'`) === 1, { what: 'it is over' });
-  answerAll(join(stage.dataDir, 'effects'), 'approved');
+  answerAll(join(stage.home, 'effects'), 'approved');
   person.says('question-2');
   await until(() => person.standing().includes(answerTo('question-2')), { what: 'the next answer' });
   await untilAtRest(stage.dataDir, 2);

@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { patienceMs } from '../support/patience.ts';
 import { killTree } from './process-tree.ts';
@@ -24,6 +22,8 @@ export type ParleyOptions = {
   readonly env: Readonly<Record<string, string>>;
   /** `<kill point>:<nth time>`. */
   readonly killAt?: string;
+  /** `<kill point>:<nth time>`: there the process stops itself, as SIGSTOP does. */
+  readonly stopAt?: string;
   /** Time after its start at which it is killed, ready or not, ms. */
   readonly killAfterMs?: number;
   readonly readyMs?: number;
@@ -32,7 +32,7 @@ export type ParleyOptions = {
   /** Default: `test.log` in the data folder. */
   readonly logFile?: string;
   /** Default: `all`. */
-  readonly role?: 'gateway' | 'worker';
+  readonly role?: 'all' | 'gateway' | 'worker';
   /** A network namespace to run in; default: this one. */
   readonly namespace?: string;
 };
@@ -69,6 +69,7 @@ export async function startParley(options: ParleyOptions): Promise<ParleyProcess
       ...options.env,
       ...(options.role !== undefined && { TEST_ROLE: options.role }),
       ...(options.killAt !== undefined && { KILL_AT: options.killAt }),
+      ...(options.stopAt !== undefined && { STOP_AT: options.stopAt }),
     },
   });
   if (options.killAfterMs !== undefined) setTimeout(() => killTree(child.pid ?? 0), options.killAfterMs);
@@ -130,10 +131,4 @@ function readiness(
       reject(new Error(`Parley ended with ${code ?? signal} before it was ready:\n${said}`));
     });
   });
-}
-
-/** Creates a data folder for one test, with a function that removes it. */
-export async function aDataFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), 'parley-e2e-'));
-  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }

@@ -32,7 +32,7 @@ export type Played = {
 
 /** Plays a scenario to its end: dies where it should, comes back, comes to rest, is stopped. */
 export async function playScenario(scenario: Scenario, channel: ChannelName): Promise<Played> {
-  const stage = await openStage(scenario.config, [channel], scenario.env);
+  const stage = await openStage({ config: scenario.config, networks: [channel], env: scenario.env });
   let isDone = false;
   try {
     const played = await play(scenario, { channel, stage });

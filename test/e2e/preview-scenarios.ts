@@ -1,4 +1,5 @@
 /** The kill points of an answer's first preview, before the store has the platform's id of it. */
+import { discordOf } from './discord-side.ts';
 import { type Acting, inGroup, type Play, paced, type Scenario } from './kill-scenarios.ts';
 import { answerTo } from './questions.ts';
 import { until } from './until.ts';
@@ -32,9 +33,11 @@ export const previewScenarios: readonly Scenario[] = [
 ];
 
 /** The preview is in the chat, and its call is still open. */
-const diesUnanswered: Play['act'] = async ({ stage: { discord }, person, parley }: Acting) => {
-  if (discord === undefined) throw new Error('test error: the stage was opened without Discord');
-  discord.server.fault({ kind: 'slow', ms: 60_000 }, { route: 'POST /channels/:channel/messages', times: 1 });
+const diesUnanswered: Play['act'] = async ({ stage, person, parley }: Acting) => {
+  discordOf(stage).server.fault(
+    { kind: 'slow', ms: 60_000 },
+    { route: 'POST /channels/:channel/messages', times: 1 },
+  );
   person.says(question);
   await until(() => person.standing().length > 0, { what: 'the preview stands' });
   await parley.kill();

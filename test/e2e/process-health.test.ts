@@ -3,8 +3,8 @@ import { readProcessAddresses } from '../../src/processes/process-address.ts';
 import { runParley } from '../cli/run-parley.ts';
 import { listenersOf } from '../threats/open-ports.ts';
 import { channelShown, pageToken } from './page-state.ts';
-import { startFleet } from './role-fleet.ts';
-import { bob, untilSaid } from './telegram-gateway.ts';
+import { openStage } from './stage.ts';
+import { bob, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const bearer = { authorization: `Bearer ${pageToken}` };
@@ -28,14 +28,14 @@ async function ready(url: string) {
 test('reports for each process whether it is live and ready, and what is down', { timeout: 300_000 }, async ({
   expect,
 }) => {
-  const { telegram, dataDir, start } = await startFleet({}, onTestFinished);
-  const gateway = await start('gateway');
+  const { telegram, dataDir, start } = await openStage({}, onTestFinished);
+  const gateway = await start({ role: 'gateway' });
   // No worker is running yet: people are notified, and so is the operator.
   telegram.userSends({ from: bob, text: 'Anybody there?' });
   await untilSaid(telegram, { chat: bob.id, text: /nobody can answer yet: no worker is running/ });
   const alone = await runParley(['doctor'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
   expect(alone.stdout).toMatch(/FAILED +worker +a gateway is running but no worker.*\n.*start --role worker/);
-  const workers = await Promise.all([start('worker'), start('worker')]);
+  const workers = await Promise.all([start({ role: 'worker' }), start({ role: 'worker' })]);
   await untilSaid(telegram, { chat: bob.id, text: 'You said: Anybody there?' });
   const addresses = await readProcessAddresses(dataDir);
   const urlOf = (pid: number) => addresses.find((one) => one.pid === pid)?.url ?? '';

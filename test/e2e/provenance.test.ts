@@ -6,15 +6,8 @@ import { shareOf } from '../support/turn.ts';
 import { carriers, obedient, ordersAgainst } from '../threats/injected-orders.ts';
 import { countEvents, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
-import {
-  ada,
-  bob,
-  eve,
-  said,
-  startTelegramGateway,
-  type TelegramGateway,
-  untilSaid,
-} from './telegram-gateway.ts';
+import { type Stage, startStage } from './stage.ts';
+import { ada, bob, eve, said, untilSaid } from './telegram-chat.ts';
 
 const config = {
   owners: ['telegram:501'],
@@ -32,10 +25,10 @@ const ofGuests = [
 ];
 
 describeRow('orders inside the words of others', (atEnd) => {
-  let gateway: TelegramGateway;
+  let gateway: Stage;
 
   beforeAll(async () => {
-    gateway = await startTelegramGateway({ config }, atEnd);
+    gateway = await startStage({ config }, atEnd);
   });
 
   test('obeys no forwarded /link and /activation, and says whom a typed /link joins', async ({ expect }) => {

@@ -7,15 +7,16 @@ import { createGate } from '../platforms/anthropic/gate.ts';
 import { patienceMs } from '../support/patience.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { pageToken } from './page-state.ts';
-import { ada, bob, type GatewaySettings, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { type StageSettings, startStage } from './stage.ts';
+import { ada, bob, said, untilSaid } from './telegram-chat.ts';
 
 /** A gateway whose run waits at the gate while three messages from Ada arrive; then the model gives these answers. */
 async function startBusy(
   answers: readonly string[],
   onTestFinished: TestContext['onTestFinished'],
-  settings: GatewaySettings = {},
+  settings: StageSettings = {},
 ) {
-  const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
+  const { telegram, model, dataDir, parley } = await startStage(settings, onTestFinished);
   const gate = createGate();
   model.script([
     { chunks: ['I am ', 'done.'], hold: { gate, afterChunks: 1 } },

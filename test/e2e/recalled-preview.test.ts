@@ -3,7 +3,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type RawAnswer, startRawServer } from '../inputs/models/raw-server.ts';
 import { sse } from '../inputs/models/read-with.ts';
 import { untilAtRest } from './conservation.ts';
-import { bob, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
+import { bob, said, untilSaid } from './telegram-chat.ts';
 
 const saying = (content: string) => ({ choices: [{ index: 0, delta: { content } }] });
 const ended = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
@@ -17,7 +18,7 @@ async function askInGroup(id: string, answer: RawAnswer) {
     providers: { house: { baseUrl: `${server.url}/v1` } },
     ...{ model: `house/${id}`, titles: false },
   };
-  const { telegram, dataDir } = await startTelegramGateway({ config }, onTestFinished);
+  const { telegram, dataDir } = await startStage({ config }, onTestFinished);
   const { chat } = telegram.world.addSupergroup('team');
   telegram.userSends({ chat: chat.id, from: bob, text: `@${telegram.bot.username} Is Ann upset?` });
   return { telegram, chat: chat.id, dataDir };

@@ -12,8 +12,8 @@ import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase, type OwnDatabase } from './own-database.ts';
 import { loadable, type ParleyProcess } from './parley-process.ts';
 import { webClient } from './person.ts';
-import { type Fleet, type FleetSettings, startFleet } from './role-fleet.ts';
-import { ada, bob, said, untilSaid } from './telegram-gateway.ts';
+import { openStage, type Stage, type StageSettings } from './stage.ts';
+import { ada, bob, said, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 type AtEnd = (end: () => Promise<void>) => void;
@@ -43,28 +43,28 @@ function report(what: string, sinceMs: number): void {
 }
 
 /** A gateway and two workers on one new folder, all started at the same time. */
-async function startThree(settings: FleetSettings, atEnd: AtEnd) {
-  const fleet = await startFleet(settings, atEnd);
+async function startThree(settings: StageSettings, atEnd: AtEnd) {
+  const stage = await openStage(settings, atEnd);
   const [gateway, ...workers] = await Promise.all([
-    fleet.start('gateway'),
-    fleet.start('worker'),
-    fleet.start('worker'),
+    stage.start({ role: 'gateway' }),
+    stage.start({ role: 'worker' }),
+    stage.start({ role: 'worker' }),
   ]);
-  return { ...fleet, gateway, workers };
+  return { ...stage, gateway, workers };
 }
 
 /** Answers `After <what was said last>.` when the gate opens. */
-function answerBehind({ model }: Pick<Fleet, 'model'>) {
+function answerBehind({ model }: Pick<Stage, 'model'>) {
   const gate = createGate();
   model.script((body) => ({ text: `After ${lastUserText(body)}.`, hold: { gate } }));
   return gate;
 }
 
 describeRow('a gateway and workers on one folder', (atEnd) => {
-  let fleet: Awaited<ReturnType<typeof startThree>>;
+  let stage: Awaited<ReturnType<typeof startThree>>;
   let workers: readonly ParleyProcess[];
   let [effectsFile, goFile] = ['', ''];
-  const rowsOf = (id: number, sql: string) => readStore(fleet.dataDir, `${sql} like ?`, `%:${id}`);
+  const rowsOf = (id: number, sql: string) => readStore(stage.dataDir, `${sql} like ?`, `%:${id}`);
   const workerOf = (id: number) =>
     untilWorked(workers, () => rowsOf(id, 'select holder from lanes where runId is not null and key'));
 
@@ -73,16 +73,15 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
     atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
     [effectsFile, goFile] = [join(folder, 'effects'), join(folder, 'go')];
     const env = { TEST_PLUGIN: loadable('slow-tool'), EFFECTS_FILE: effectsFile, GO_FILE: goFile };
-    const channels = { telegram: { pollSeconds: 5 }, terminal: { enabled: false } };
     // No call is given up for a message that arrives before its first word.
-    const config = { channels, run: { steerRestart: { dm: 'never' } } };
-    fleet = await startThree({ env, config }, atEnd);
-    workers = fleet.workers;
+    const config = { run: { steerRestart: { dm: 'never' } } };
+    stage = await startThree({ env, config, networks: ['web'] }, atEnd);
+    workers = stage.workers;
   });
-  afterEach(() => fleet.model.script(repeatAfterMe));
+  afterEach(() => stage.model.script(repeatAfterMe));
 
   test('starts all processes at once on a new folder, and workers answer in order', async ({ expect }) => {
-    const { telegram, dataDir, gateway } = fleet;
+    const { telegram, dataDir, gateway } = stage;
     const boots = readStore(dataDir, 'select id, role from boots');
     expect(boots.map(({ role }) => role).sort()).toEqual(['gateway', 'worker', 'worker']);
     const words = ['one', 'two', 'three', 'four'];
@@ -98,8 +97,8 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
   });
 
   test('accepts messages while a worker is busy, and stops it at once', async ({ expect }) => {
-    const { telegram, model, dataDir } = fleet;
-    const [before, asked, from] = [countEvents(fleet.dataDir), model.requests.length, somebody(502)];
+    const { telegram, model, dataDir } = stage;
+    const [before, asked, from] = [countEvents(stage.dataDir), model.requests.length, somebody(502)];
     const [gate, never] = [createGate(), createGate()];
     const call = { name: 'session_status', input: {} };
     model.script((body, count) => {
@@ -129,8 +128,8 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
   });
 
   test("shows a worker's progress on the page", async ({ expect, onTestFinished }) => {
-    const { model, gateway, dataDir } = fleet;
-    const before = countEvents(fleet.dataDir);
+    const { model, gateway, dataDir } = stage;
+    const before = countEvents(stage.dataDir);
     const gate = createGate();
     model.script([{ chunks: ['The sky ', 'is blue ', 'today.'], hold: { gate, afterChunks: 2 } }]);
     const client = webClient(() => gateway);
@@ -165,9 +164,9 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
   ];
   for (const { how, id, end, attempts, measured } of endings)
     test(`continues the run of a worker that is ${how}`, async ({ expect }) => {
-      const { telegram, model, dataDir } = fleet;
-      const [before, asked] = [countEvents(fleet.dataDir), model.requests.length];
-      const gate = answerBehind(fleet);
+      const { telegram, model, dataDir } = stage;
+      const [before, asked] = [countEvents(stage.dataDir), model.requests.length];
+      const gate = answerBehind(stage);
       telegram.userSends({ from: somebody(id), text: 'Begin' });
       await model.waitForRequest(asked + 1);
       const worker = await workerOf(id);
@@ -184,11 +183,11 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
         { attempts, state: 'finished' },
       ]);
       expect(findBreaches(dataDir)).toEqual([]);
-      workers = [...workers.filter((one) => one !== worker), await fleet.start('worker')];
+      workers = [...workers.filter((one) => one !== worker), await stage.start({ role: 'worker' })];
     });
 
   test('lets a worker finish its tool before it stops', async ({ expect }) => {
-    const { telegram, model } = fleet;
+    const { telegram, model } = stage;
     const from = somebody(506);
     // Scripted by the request's content, because the other worker repeats a call that the stop cuts off.
     const call = { name: 'slow', input: {} };
@@ -206,21 +205,21 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
 });
 
 describeRow('a data folder with several processes', (atEnd) => {
-  let fleet: Fleet;
+  let stage: Stage;
   let gateway: ParleyProcess;
   let workers: readonly ParleyProcess[];
 
   beforeAll(async () => {
-    fleet = await startFleet({}, atEnd);
-    const { start } = fleet;
-    const owner = await start('worker');
-    const [entrance, second] = await Promise.all([start('gateway'), start('worker')]);
+    stage = await openStage({}, atEnd);
+    const { start } = stage;
+    const owner = await start({ role: 'worker' });
+    const [entrance, second] = await Promise.all([start({ role: 'gateway' }), start({ role: 'worker' })]);
     gateway = entrance;
     workers = [owner, second];
   });
 
   test('restarts Redis in another process when the one that ran it is killed', async ({ expect }) => {
-    const { telegram, dataDir } = fleet;
+    const { telegram, dataDir } = stage;
     const [owner, ...others] = workers;
     telegram.userSends({ from: ada, text: 'one' });
     await untilSaid(telegram, { chat: ada.id, text: 'You said: one' });
@@ -243,18 +242,18 @@ describeRow('a data folder with several processes', (atEnd) => {
   test('refuses a folder in use to a process that wants it alone and names the users; then refuses everybody else', async ({
     expect,
   }) => {
-    const { telegram, dataDir, start } = fleet;
-    const refusal = await start('all').then(() => '', String);
+    const { telegram, dataDir, start } = stage;
+    const refusal = await start().then(() => '', String);
     expect(refusal).toContain('data_folder_locked');
     for (const { pid } of [gateway, ...workers]) expect(refusal).toContain(String(pid));
     await Promise.all([gateway.kill(), ...workers.map((worker) => worker.stop())]);
-    const { pid } = await start('all');
+    const { pid } = await start();
     telegram.userSends({ from: bob, text: 'one' });
     await untilSaid(telegram, { chat: bob.id, text: 'You said: one' });
     expect(readStore(dataDir, 'select role from boots')).toEqual([{ role: 'all' }]);
     // Another exclusive process is refused too: test/e2e/faults-start.test.ts.
     for (const role of ['gateway', 'worker'] as const) {
-      const refused = await start(role).then(() => '', String);
+      const refused = await start({ role }).then(() => '', String);
       expect(refused).toMatch(new RegExp(`in use by process ${pid}\\b`));
     }
   });
@@ -263,7 +262,7 @@ describeRow('a data folder with several processes', (atEnd) => {
 describeRow(
   'processes on one PostgreSQL, in folders of their own',
   (atEnd) => {
-    let fleet: Fleet;
+    let stage: Stage;
     let read: OwnDatabase['read'];
     /** The process that receives. */
     let gateway: ParleyProcess;
@@ -274,18 +273,17 @@ describeRow(
     beforeAll(async () => {
       const database = await makeDatabase(atEnd);
       read = database.read;
-      fleet = await startFleet({ env: { DATABASE_URL: database.url } }, atEnd);
-      const begin = (role: 'gateway' | 'worker', folder: string) => fleet.start(role, { folder });
+      stage = await openStage({ env: { DATABASE_URL: database.url } }, atEnd);
       [gateway, ...workers] = await Promise.all([
-        begin('gateway', 'one'),
-        begin('worker', 'two'),
-        begin('worker', 'three'),
+        stage.start({ role: 'gateway', folder: 'one' }),
+        stage.start({ role: 'worker', folder: 'two' }),
+        stage.start({ role: 'worker', folder: 'three' }),
       ]);
     });
-    afterEach(() => fleet.model.script(repeatAfterMe));
+    afterEach(() => stage.model.script(repeatAfterMe));
 
     test('starts several processes at once on a new database', async ({ expect }) => {
-      const { telegram } = fleet;
+      const { telegram } = stage;
       expect(await read('select id from boots')).toHaveLength(3);
       telegram.userSends({ from: ada, text: 'one' });
       await untilSaid(telegram, { chat: ada.id, text: 'You said: one' });
@@ -294,9 +292,9 @@ describeRow(
     test("continues a killed worker's run in another folder once its lease has expired", async ({
       expect,
     }) => {
-      const { telegram, model } = fleet;
+      const { telegram, model } = stage;
       const [asked, from] = [model.requests.length, somebody(502)];
-      const gate = answerBehind(fleet);
+      const gate = answerBehind(stage);
       telegram.userSends({ from, text: 'Begin' });
       await model.waitForRequest(asked + 1);
       const worker = await untilWorked(workers, () =>
@@ -317,9 +315,9 @@ describeRow(
     });
 
     test('receives in another gateway after one is killed', async ({ expect }) => {
-      const { telegram, start } = fleet;
+      const { telegram, start } = stage;
       const from = somebody(503);
-      const other = await start('gateway', { folder: 'four' });
+      const other = await start({ role: 'gateway', folder: 'four' });
       telegram.userSends({ from, text: 'one' });
       await untilSaid(telegram, { chat: from.id, text: 'You said: one' });
       const since = performance.now();
@@ -334,9 +332,9 @@ describeRow(
     });
 
     test('takes over the account of a stopping gateway at once', async ({ expect }) => {
-      const { telegram, start } = fleet;
+      const { telegram, start } = stage;
       const from = somebody(504);
-      await start('gateway', { folder: 'five' });
+      await start({ role: 'gateway', folder: 'five' });
       const holders = () => read('select holder from accounts where holder is not null');
       const before = await holders();
       const since = performance.now();

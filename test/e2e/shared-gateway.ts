@@ -9,13 +9,8 @@ import type { WireBody } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
 import type { StandingMessage, TgUser } from '../platforms/telegram/types.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
-import {
-  type GatewaySettings,
-  said,
-  startTelegramGateway,
-  untilSaid,
-  untilWriting,
-} from './telegram-gateway.ts';
+import { type StageSettings, startStage } from './stage.ts';
+import { said, untilSaid, untilWriting } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 /** Tables that show what became of a conversation, each with the column that orders it. */
@@ -50,10 +45,10 @@ export type Talk = {
 const firstId = 501;
 
 /** Everybody may write. At the end the conservation law must hold for all of them. */
-export function shareGateway({ config = {}, env = {} }: Pick<GatewaySettings, 'config' | 'env'> = {}) {
+export function shareGateway({ config = {}, env = {} }: Pick<StageSettings, 'config' | 'env'> = {}) {
   const talks: { readonly talk: Talk; reply: (body: WireBody) => Reply }[] = [];
   const ends: (() => Promise<void>)[] = [];
-  let gateway: Awaited<ReturnType<typeof startTelegramGateway>> | undefined;
+  let gateway: Awaited<ReturnType<typeof startStage>> | undefined;
   const running = () => {
     if (!gateway) throw new Error('test error: the gateway has not been started yet');
     return gateway;
@@ -63,7 +58,7 @@ export function shareGateway({ config = {}, env = {} }: Pick<GatewaySettings, 'c
   beforeAll(async () => {
     const allowFrom = Array.from({ length: 100 }, (_, index) => `telegram:${firstId + index}`);
     const access = { dmPolicy: 'allowlist', allowFrom, groupPolicy: 'open' };
-    gateway = await startTelegramGateway({ config: { access, ...config }, env }, (end) => ends.push(end));
+    gateway = await startStage({ config: { access, ...config }, env }, (end) => ends.push(end));
     gateway.model.script((body) => {
       const found = talks.find(({ talk }) => isOf(talk, body));
       if (!found) throw new Error('test error: a request of no conversation');

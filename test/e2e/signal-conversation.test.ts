@@ -9,21 +9,13 @@ import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './
 import { makeDoor } from './cut-proxy.ts';
 import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
-import type { SignalSide } from './signal-side.ts';
-import { openStage, type Stage } from './stage.ts';
+import { type SignalSide, signalOf } from './signal-side.ts';
+import { type AtEnd, openStage, type Stage, type StageSettings } from './stage.ts';
 import { until } from './until.ts';
 
-type Opened = { readonly stage: Stage; readonly signal: SignalSide };
-
-async function openSignal(
-  atEnd: (end: () => Promise<void>) => void,
-  config: Readonly<Record<string, unknown>> = {},
-  env: Readonly<Record<string, string>> = {},
-): Promise<Opened> {
-  const stage = await openStage(config, ['signal'], env);
-  atEnd(() => stage.close());
-  if (stage.signal === undefined) throw new Error('the stage has no Signal');
-  return { stage, signal: stage.signal };
+async function openSignal(atEnd: AtEnd, settings: StageSettings = {}) {
+  const stage = await openStage({ networks: ['signal'], ...settings }, atEnd);
+  return { stage, signal: signalOf(stage) };
 }
 
 const echo = (body: WireBody) => ({ text: `You said: ${lastTextShown(body)}` });
@@ -251,10 +243,8 @@ describe.concurrent('a restart with Signal', { timeout: 300_000 }, () => {
     expect,
     onTestFinished,
   }) => {
-    const stage = await openStage({}, ['polled-signal']);
-    onTestFinished(() => stage.close());
-    const polls = () =>
-      stage.signal?.server.calls.filter(({ path }) => path.startsWith('/v1/receive')).length ?? 0;
+    const { stage, signal } = await openSignal(onTestFinished, { networks: ['polled-signal'] });
+    const polls = () => signal.server.calls.filter(({ path }) => path.startsWith('/v1/receive')).length;
     const missed = () =>
       readStore(stage.dataDir, `select details from "ownerNotices" where kind = 'events-missed'`);
     const first = await stage.start();
@@ -272,7 +262,7 @@ describe.concurrent('a restart with Signal', { timeout: 300_000 }, () => {
 });
 
 /** A gateway on its own database, which the test can make unreachable. */
-async function openBehindDoor(atEnd: (end: () => Promise<void>) => void) {
+async function openBehindDoor(atEnd: AtEnd) {
   const database = await makeDatabase(atEnd);
   const inside = new URL(database.url);
   const door = await makeDoor({ host: inside.hostname, port: Number(inside.port) }, atEnd);
@@ -280,7 +270,7 @@ async function openBehindDoor(atEnd: (end: () => Promise<void>) => void) {
   outside.hostname = '127.0.0.1';
   outside.port = String(door.port);
   const config = { queue: { dm: { mode: 'followup' } } };
-  const { stage, signal } = await openSignal(atEnd, config, { DATABASE_URL: outside.href });
+  const { stage, signal } = await openSignal(atEnd, { config, env: { DATABASE_URL: outside.href } });
   stage.model.script(echo);
   return { database, door, stage, signal };
 }

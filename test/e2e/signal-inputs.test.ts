@@ -6,7 +6,7 @@ import { onePixel } from '../support/one-pixel.ts';
 import { imagesIn, readAfter as readModelAfter } from './asking.ts';
 import { countEvents, findBreaches } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
-import type { SignalSide } from './signal-side.ts';
+import { type SignalSide, signalOf } from './signal-side.ts';
 import { openStage, type Stage } from './stage.ts';
 
 describeRow('on Signal', (atEnd) => {
@@ -14,10 +14,8 @@ describeRow('on Signal', (atEnd) => {
   let signal: SignalSide;
 
   beforeAll(async () => {
-    stage = await openStage({}, ['signal']);
-    atEnd(() => stage.close());
-    if (stage.signal === undefined) throw new Error('the stage has no Signal');
-    signal = stage.signal;
+    stage = await openStage({ networks: ['signal'] }, atEnd);
+    signal = signalOf(stage);
     stage.model.script((_body, count) => ({ text: `Answer ${count}.` }));
     await stage.start();
   });

@@ -61,3 +61,9 @@ export async function openSignalSide(options: SignalSideOptions = {}): Promise<S
     close: () => server.close(),
   };
 }
+
+/** Returns the Signal of a stage, which must have been opened with it. */
+export function signalOf({ signal }: { readonly signal: SignalSide | undefined }): SignalSide {
+  if (signal === undefined) throw new Error('test error: the stage has no Signal');
+  return signal;
+}

@@ -10,7 +10,8 @@ import { mediaFolder, newMediaName } from '../../src/inbound/media.ts';
 import { blocksOf, isTimeNote, type WireBody } from '../platforms/anthropic/wire.ts';
 import { isLong } from '../support/long-run.ts';
 import { readStore, untilAtRest } from './conservation.ts';
-import { ada, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
+import { ada, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const hourMs = 3_600_000;
@@ -53,7 +54,7 @@ describe('the prefix of a request', () => {
     expect,
     onTestFinished,
   }) => {
-    const gateway = await startTelegramGateway({ config: { media: { keepDays: 40 } } }, onTestFinished);
+    const gateway = await startStage({ config: { media: { keepDays: 40 } } }, onTestFinished);
     const { telegram, model, dataDir } = gateway;
     model.script((body) => {
       expect(body.messages.at(-1)?.role).toBe('user');
@@ -72,7 +73,7 @@ describe('the prefix of a request', () => {
     for (let run = 0; run < runs + 1; run += 1) await ask(`How long is our conversation ${run}?`);
     await gateway.parley().stop();
     const [old = '', young = ''] = await giveFiles(dataDir, [41, 39]);
-    await gateway.start({ CLOCK_AHEAD_MS: String(hourMs), HASTY_START: '1' });
+    await gateway.start({ env: { CLOCK_AHEAD_MS: String(hourMs), HASTY_START: '1' } });
     for (let run = 0; run < runs; run += 1) await ask(`After an hour ${run}?`);
 
     const bodies = model.requests.map(({ body }) => body);

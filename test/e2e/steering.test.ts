@@ -6,7 +6,8 @@ import { aFolder } from '../support/own-folder.ts';
 import { shareOf } from '../support/turn.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { loadable } from './parley-process.ts';
-import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { startStage } from './stage.ts';
+import { ada, said, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 /** Returns the last message shown to the model, block by block, without the time. */
@@ -28,7 +29,7 @@ describe.concurrent('a message that is sent while a tool works', () => {
       const [EFFECTS_FILE, GO_FILE] = [join(folder, 'effects'), join(folder, 'go')];
       const env = { TEST_PLUGIN: loadable('slow-tool'), EFFECTS_FILE, GO_FILE };
       const settings = { env, config: { run: { steerTail } } };
-      const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
+      const { telegram, model, dataDir } = await startStage(settings, onTestFinished);
       const slow = { name: 'slow', input: {} };
       model.script([{ toolCalls: [slow, slow] }, { text: 'I go left.' }]);
       telegram.userSends({ from: ada, text: 'Go right' });

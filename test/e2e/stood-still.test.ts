@@ -13,6 +13,7 @@ import { quoted } from './conservation.ts';
 import { type Installation, type Member, openInstallation } from './installation.ts';
 import { databaseServer } from './own-database.ts';
 import { answerTo, questionOf, shownTwice } from './questions.ts';
+import type { StageNetwork } from './stage.ts';
 import { until } from './until.ts';
 
 const question = 'question-501-001';
@@ -27,7 +28,7 @@ describe.skipIf(databaseServer === undefined)('a suspended worker', () => {
   it.each(inARun)(
     'answers nothing twice after another worker took over at %s',
     async (point) => {
-      const parleys = await anInstallation({});
+      const parleys = await anInstallation();
       await parleys.start('gateway', { role: 'gateway' });
       const still = await parleys.start('still', { role: 'worker', stopAt: `${point}:1` });
       says(parleys, question);
@@ -72,7 +73,7 @@ describe.skipIf(databaseServer === undefined)('a process suspended while it send
   it.each(sendings)(
     'sends no part twice after it resumes at $point on $network',
     async (sending) => {
-      const parleys = await anInstallation({ withDiscord: sending.network === 'Discord' });
+      const parleys = await anInstallation(sending.network === 'Discord' ? ['discord'] : []);
       await parleys.start('gateway', { role: 'gateway' });
       const still = await parleys.start('still', { role: 'worker', stopAt: `${sending.point}:1` });
       const person = parleys.discord?.person(501);
@@ -99,8 +100,8 @@ describe.skipIf(databaseServer === undefined)('a process suspended while it send
   );
 });
 
-async function anInstallation({ withDiscord = false }): Promise<Installation> {
-  const options = { config, database: 'postgres', withDiscord } as const;
+async function anInstallation(networks: readonly StageNetwork[] = []): Promise<Installation> {
+  const options = { config, database: 'postgres', networks } as const;
   const parleys = await openInstallation(options, (end) => onTestFinished(end));
   parleys.model.script(reply);
   return parleys;
@@ -111,7 +112,6 @@ const config = {
   outbox: { sendTimeoutMs: 2_000 },
   queue: { dm: { mode: 'followup' } },
   replies: { preview: false },
-  channels: { web: { enabled: false }, terminal: { enabled: false } },
 };
 
 /** The first question needs a tool that must not run twice; the text arrives in chunks. */

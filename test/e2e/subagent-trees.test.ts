@@ -41,7 +41,6 @@ const config = {
   run: { maxAttempts: 20 },
   rateLimit: { perSenderPerMinute: 10_000 },
   replies: { preview: false },
-  channels: { web: { enabled: false }, terminal: { enabled: false } },
 };
 
 describe.runIf(isLong || process.env.PROOF_TREES !== undefined).each(databases)(

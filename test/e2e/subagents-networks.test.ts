@@ -106,10 +106,8 @@ describe.concurrent('a run with sub-agents at two depths', { timeout: 300_000 },
     'answers a run with sub-agents once on $name, after a steer and two kills',
     async (network, context) => {
       const { expect, onTestFinished } = context;
-      const channels = { web: { enabled: false }, terminal: { enabled: false } };
-      const beside = network.part === 'telegram' ? [] : [network.part];
-      const stage = await openStage({ channels, subagents: { maxSpawnDepth: 2 } }, beside);
-      onTestFinished(() => stage.close());
+      const config = { subagents: { maxSpawnDepth: 2 } };
+      const stage = await openStage({ config, networks: [network.part] }, onTestFinished);
       const { standing, answered } = await playFamily(stage, network);
 
       expect(standing).toEqual(['All there is: Part 1, with all of it. Part 2. in blue']);

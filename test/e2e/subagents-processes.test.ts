@@ -2,10 +2,9 @@
 import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
-import { startFleet } from './role-fleet.ts';
 import { openStage } from './stage.ts';
 import { hasResults, shows, spawns, subagentEnds, taskOf } from './subagent-play.ts';
-import { ada } from './telegram-gateway.ts';
+import { ada } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const tasks = ['part-1', 'part-2', 'part-1-below', 'part-2-below'] as const;
@@ -19,9 +18,13 @@ describe.concurrent('sub-agents', { timeout: 300_000 }, () => {
     expect,
     onTestFinished,
   }) => {
-    const fleet = await startFleet({ config: { subagents: { maxSpawnDepth: 2 } } }, onTestFinished);
-    const { telegram, model, dataDir } = fleet;
-    await Promise.all([fleet.start('gateway'), fleet.start('worker'), fleet.start('worker')]);
+    const stage = await openStage({ config: { subagents: { maxSpawnDepth: 2 } } }, onTestFinished);
+    const { telegram, model, dataDir } = stage;
+    await Promise.all([
+      stage.start({ role: 'gateway' }),
+      stage.start({ role: 'worker' }),
+      stage.start({ role: 'worker' }),
+    ]);
     const never = createGate();
     model.script((body) => {
       const task = taskOf(body, tasks);
@@ -54,8 +57,10 @@ describe.concurrent('sub-agents', { timeout: 300_000 }, () => {
     onTestFinished,
   }) => {
     const concurrency = { main: 1, 'sub-1': 1, 'sub-2': 1 };
-    const stage = await openStage({ lanes: { concurrency }, subagents: { maxSpawnDepth: 2 } });
-    onTestFinished(() => stage.close());
+    const stage = await openStage(
+      { config: { lanes: { concurrency }, subagents: { maxSpawnDepth: 2 } } },
+      onTestFinished,
+    );
     stage.model.script((body) => {
       const task = taskOf(body, tasks);
       if (task === undefined) {

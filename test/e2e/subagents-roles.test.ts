@@ -7,9 +7,9 @@ import type { Turn } from '../platforms/anthropic/turn.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
 import { shareOf } from '../support/turn.ts';
 import { findBreaches, untilAtRest } from './conservation.ts';
-import { type Fleet, startFleet } from './role-fleet.ts';
+import { openStage, type Stage } from './stage.ts';
 import { hasResults, isSubagent, shows, spawns, subagentEnds } from './subagent-play.ts';
-import { ada } from './telegram-gateway.ts';
+import { ada } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 type Case = {
@@ -75,18 +75,18 @@ const cases: readonly Case[] = [
 
 /** Plays the case to its end: one process dies at the point, and another of the same role starts. */
 async function play(
-  fleet: Fleet,
+  stage: Stage,
   { role, killAt, parent, isStopped }: Case,
 ): Promise<{ diedOf: string | null }> {
-  const { telegram, model, dataDir } = fleet;
+  const { telegram, model, dataDir } = stage;
   const held = createGate();
   const holds = isStopped || parent === stopsItsOwn;
   model.script((body) =>
     isSubagent(body) ? { text: result, ...(holds && { hold: { gate: held } }) } : parent(body),
   );
   const [dying] = await Promise.all([
-    fleet.start(role, { killAt }),
-    fleet.start(role === 'worker' ? 'gateway' : 'worker'),
+    stage.start({ role, killAt }),
+    stage.start({ role: role === 'worker' ? 'gateway' : 'worker' }),
   ]);
   telegram.userSends({ from: ada, text: 'Please do it' });
   if (isStopped) {
@@ -94,7 +94,7 @@ async function play(
     telegram.userSends({ from: ada, text: '/stop' });
   }
   const { signal } = await dying.ended;
-  await fleet.start(role);
+  await stage.start({ role });
   await until(() => telegram.botMessages(ada.id).length > 0, { what: 'what is said in the end' });
   await untilAtRest(dataDir, isStopped ? 2 : 1);
   return { diedOf: signal };
@@ -107,11 +107,11 @@ describe.concurrent('a sub-agent', { timeout: 300_000 }, () => {
       onTestFinished,
     }) => {
       const lanes = { concurrency: { 'sub-1': 1 }, leaseMs: 2_000, renewMs: 500 };
-      const fleet = await startFleet({ config: { lanes } }, onTestFinished);
-      expect(await play(fleet, one)).toEqual({ diedOf: 'SIGKILL' });
-      expect(fleet.telegram.botMessages(ada.id).map(({ text }) => text)).toEqual([one.expected]);
-      expect(subagentEnds(fleet.dataDir).map(({ status, told }) => [status, told])).toEqual(one.ends);
-      expect(fleet.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
-      expect(findBreaches(fleet.dataDir)).toEqual([]);
+      const stage = await openStage({ config: { lanes } }, onTestFinished);
+      expect(await play(stage, one)).toEqual({ diedOf: 'SIGKILL' });
+      expect(stage.telegram.botMessages(ada.id).map(({ text }) => text)).toEqual([one.expected]);
+      expect(subagentEnds(stage.dataDir).map(({ status, told }) => [status, told])).toEqual(one.ends);
+      expect(stage.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+      expect(findBreaches(stage.dataDir)).toEqual([]);
     });
 });

@@ -9,17 +9,6 @@ import { openStage, type Stage } from './stage.ts';
 import { hasResults, isSubagent, shows, spawns } from './subagent-play.ts';
 import { until } from './until.ts';
 
-type OnFinished = (end: () => Promise<void>) => void;
-
-async function aStage(
-  onTestFinished: OnFinished,
-  config: Readonly<Record<string, unknown>> = {},
-): Promise<Stage> {
-  const stage = await openStage(config);
-  onTestFinished(() => stage.close());
-  return stage;
-}
-
 /** Answers a child's task by naming it, behind its gate if it has one, and everything else with `parent`. */
 function playing(
   parent: (body: WireBody) => Turn,
@@ -43,13 +32,18 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     expect,
     onTestFinished,
   }) => {
-    const stage = await aStage(onTestFinished, {
-      agents: [
-        { id: 'main', subagents: { allowAgents: ['*'] } },
-        { id: 'clerk', model: 'claude-haiku-5-5' },
-      ],
-      models: { careful: { provider: 'anthropic', id: 'claude-opus-5' } },
-    });
+    const stage = await openStage(
+      {
+        config: {
+          agents: [
+            { id: 'main', subagents: { allowAgents: ['*'] } },
+            { id: 'clerk', model: 'claude-haiku-5-5' },
+          ],
+          models: { careful: { provider: 'anthropic', id: 'claude-opus-5' } },
+        },
+      },
+      onTestFinished,
+    );
     stage.model.script(
       playing((body) =>
         hasResults(body)
@@ -102,10 +96,15 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     expect,
     onTestFinished,
   }) => {
-    const stage = await aStage(onTestFinished, {
-      subagents: { maxChildrenPerAgent: 1, authority: 'member' },
-      access: { allowFrom: ['telegram:501'] },
-    });
+    const stage = await openStage(
+      {
+        config: {
+          subagents: { maxChildrenPerAgent: 1, authority: 'member' },
+          access: { allowFrom: ['telegram:501'] },
+        },
+      },
+      onTestFinished,
+    );
     const gate = createGate();
     stage.model.script(
       playing(
@@ -151,7 +150,7 @@ describeRow('a message whose run starts sub-agents, in one data folder,', (atEnd
   };
 
   beforeAll(async () => {
-    stage = await aStage(atEnd);
+    stage = await openStage({}, atEnd);
     const gates = new Map([waited, announced].map(({ task }) => [task, createGate()]));
     stage.model.script(playing(parent, (task) => gates.get(task)));
     const first = await stage.start();

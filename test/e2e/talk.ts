@@ -85,7 +85,6 @@ export function settingsFor(people: readonly number[]) {
     rateLimit: { perSenderPerMinute: 10_000 },
     queue: { dm: { cap: 1000 }, conversations: Object.fromEntries(conversations) },
     replies: { preview: false },
-    channels: { web: { enabled: false }, terminal: { enabled: false } },
   };
 }
 

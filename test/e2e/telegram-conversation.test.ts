@@ -13,15 +13,8 @@ import { onePixel } from '../support/one-pixel.ts';
 import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import { shareGateway } from './shared-gateway.ts';
-import {
-  ada,
-  bob,
-  eve,
-  said,
-  startTelegramGateway,
-  type TelegramGateway,
-  untilSaid,
-} from './telegram-gateway.ts';
+import { type Stage, startStage } from './stage.ts';
+import { ada, bob, eve, said, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 /** Everything in one request to the model except the time, as one text. */
@@ -80,10 +73,11 @@ describe.concurrent('a direct message on Telegram', () => {
 
 describeRow('a Telegram gateway after a restart', (atEnd) => {
   const owner = { id: 503, is_bot: false, first_name: 'Olga' };
-  let gateway: TelegramGateway;
+  let gateway: Stage;
 
   beforeAll(async () => {
-    gateway = await startTelegramGateway({ config: { owners: [`telegram:${owner.id}`] } }, atEnd);
+    const access = { dmPolicy: 'allowlist', allowFrom: [`telegram:${ada.id}`, `telegram:${bob.id}`] };
+    gateway = await startStage({ config: { owners: [`telegram:${owner.id}`], access } }, atEnd);
     const { telegram, dataDir, parley, start } = gateway;
     telegram.userSends({ from: ada, text: 'My cat is called Byron.' });
     await untilSaid(telegram, { chat: ada.id, text: 'You said: My cat is called Byron.' });
@@ -469,7 +463,7 @@ describe.concurrent('more messages than a lane accepts', () => {
 
   test('refuses messages over the rate limit with one notice', async ({ expect, onTestFinished }) => {
     const config = { rateLimit: { perSenderPerMinute: 2 }, queue: { dm: { mode: 'followup' } } };
-    const { telegram, dataDir } = await startTelegramGateway({ config }, onTestFinished);
+    const { telegram, dataDir } = await startStage({ config }, onTestFinished);
     for (const text of ['One.', 'Two.', 'Three.', 'Four.']) telegram.userSends({ from: ada, text });
     telegram.userSends({ from: bob, text: 'Me too.' });
     await untilSaid(telegram, { chat: ada.id, text: 'You said: Two.' });
@@ -487,13 +481,13 @@ describe.concurrent('more messages than a lane accepts', () => {
 });
 
 describeRow('allowed groups on Telegram', (atEnd) => {
-  let gateway: TelegramGateway;
+  let gateway: Stage;
   let [family, team, strangers] = [0, 0, 0];
 
   beforeAll(async () => {
     const allowGroups = ['telegram:-1001', 'telegram:-1002'];
     const access = { dmPolicy: 'disabled', groupPolicy: 'allowlist', allowGroups };
-    gateway = await startTelegramGateway({ config: { access, owners: ['telegram:501'] } }, atEnd);
+    gateway = await startStage({ config: { access, owners: ['telegram:501'] } }, atEnd);
     const add = (title: string) => gateway.telegram.world.addGroup(title).chat.id;
     [family, team, strangers] = [add('family'), add('team'), add('strangers')];
   });

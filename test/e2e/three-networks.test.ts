@@ -7,31 +7,26 @@ import { mention } from '../platforms/discord/people.ts';
 import type { StandingMessage as TelegramMessage } from '../platforms/telegram/types.ts';
 import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { type Crowd, crowdOf, forCrowd } from './crowd.ts';
+import { discordOf } from './discord-side.ts';
 import { link, untilTold } from './linking.ts';
-import { discordNetwork, discordOf } from './networks/discord.ts';
+import { discordNetwork } from './networks/discord.ts';
 import type { Network } from './networks/network.ts';
-import { signalNetwork, signalOf } from './networks/signal.ts';
+import { signalNetwork } from './networks/signal.ts';
 import { telegramNetwork } from './networks/telegram.ts';
 import { channelShown, pageToken } from './page-state.ts';
 import { answerQuestion, answerTo, questionOf, questionsIn } from './questions.ts';
-import { openStage, type Stage } from './stage.ts';
+import { signalOf } from './signal-side.ts';
+import { type AtEnd, type Config, openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
-
-type Cleanup = (end: () => Promise<void>) => void;
 
 const networks: readonly Network[] = [telegramNetwork, discordNetwork, signalNetwork];
 
 /** A gateway that is on all three networks and on nothing else. */
-async function openAll(
-  atEnd: Cleanup,
-  config: Readonly<Record<string, unknown>> = {},
-  env: Readonly<Record<string, string>> = {},
-): Promise<Stage> {
-  const channels = { telegram: { pollSeconds: 5 }, web: { enabled: false }, terminal: { enabled: false } };
-  const variables = { PARLEY_TOKEN: pageToken, ...env };
-  const stage = await openStage({ ...config, channels }, ['discord', 'signal'], variables);
-  atEnd(() => stage.close());
-  return stage;
+function openAll(atEnd: AtEnd, config: Config = {}, groupPolicy = 'open'): Promise<Stage> {
+  return openStage(
+    { config: { ...config, access: { groupPolicy } }, networks: ['discord', 'signal'] },
+    atEnd,
+  );
 }
 
 /** Two people on each network. */
@@ -180,7 +175,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
   ] as const)(
     "records why it doesn't answer a group message %s (pitfall 52)",
     async ([_, policy, act, outcome, reason], { expect, onTestFinished }) => {
-      const stage = await openAll(onTestFinished, {}, { PARLEY_GROUP_POLICY: policy });
+      const stage = await openAll(onTestFinished, {}, policy);
       const rooms = roomsOf(stage);
       await stage.start();
       for (const room of rooms) room[act]('question-of-no-account');
@@ -195,7 +190,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     expect,
     onTestFinished,
   }) => {
-    const stage = await openAll(onTestFinished, {}, { PARLEY_GROUP_POLICY: 'allowlist' });
+    const stage = await openAll(onTestFinished, {}, 'allowlist');
     const rooms = roomsOf(stage);
     const { url } = await stage.start();
     const asked = rooms.map((room) => room.asks('question-of-no-account'));

@@ -23,8 +23,7 @@ test("names a conversation once, even after a kill during the title; OpenAI's SD
   const recorder = new URL('../support/record-sdks.mjs', import.meta.url);
   recorder.searchParams.set('file', sdks);
   const env = { TEST_TITLES: '1', NODE_OPTIONS: `--import=${recorder.href}` };
-  const stage = await openStage(unusedModel, [], env);
-  onTestFinished(() => stage.close());
+  const stage = await openStage({ config: unusedModel, env }, onTestFinished);
   let gate: ReturnType<typeof createGate> | undefined = createGate();
   stage.model.script((body) => {
     if (!isNaming(body)) return answerQuestion(body);

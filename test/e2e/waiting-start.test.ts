@@ -9,7 +9,8 @@ import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import { channelShown, pageToken } from './page-state.ts';
 import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
-import { ada, eve, said, startTelegramGateway, type TelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { type Stage, startStage } from './stage.ts';
+import { ada, eve, said, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 const headers = { authorization: `Bearer ${pageToken}` };
@@ -63,11 +64,11 @@ describeRow(
   'a start on',
   (atEnd) => {
     let disk: SmallDisk;
-    let gateway: TelegramGateway;
+    let gateway: Stage;
 
     beforeAll(async () => {
       disk = await mountSmallDisk(400, atEnd);
-      gateway = await startTelegramGateway({ dataDir: disk.dataDir }, atEnd);
+      gateway = await startStage({ dataDir: disk.dataDir }, atEnd);
     });
 
     test.for(plagues)(
@@ -135,7 +136,7 @@ describe.skipIf(!canMount())('a start on', () => {
   }, async ({ expect, onTestFinished }) => {
     const disk = await mountSmallDisk(400, onTestFinished);
     await disk.fill();
-    const gateway = await startTelegramGateway({ dataDir: disk.dataDir }, onTestFinished);
+    const gateway = await startStage({ dataDir: disk.dataDir }, onTestFinished);
     const { url } = gateway.parley();
     expect((await readiness(url)).httpStatus).toBe(503);
     await disk.free();
@@ -155,7 +156,7 @@ test.skipIf(databaseServer === undefined)(
     const door = await makeDoor({ host: url.hostname, port: Number(url.port) }, onTestFinished);
     url.port = String(door.port);
     door.shut();
-    const gateway = await startTelegramGateway({ env: { DATABASE_URL: url.href } }, onTestFinished);
+    const gateway = await startStage({ env: { DATABASE_URL: url.href } }, onTestFinished);
     const { telegram, model, parley, dataDir } = gateway;
     const { httpStatus, text } = await readiness(parley().url);
     expect(httpStatus).toBe(503);

@@ -8,14 +8,15 @@ import { countEvents, findBreaches, untilAtRest, untilLedger } from './conservat
 import { describeRow } from './describe-row.ts';
 import { telegramPerson } from './person.ts';
 import { flushAll, privateSocket, startOwnRedis, untilServing } from './redis-faults.ts';
-import { startTelegramGateway, type TelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { type Stage, startStage } from './stage.ts';
+import { untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 /** One slot, held by the first person's run: the second person's message has to wait for a wake. */
 const config = { access: { dmPolicy: 'open' }, lanes: { concurrency: { main: 1 } } };
 
 /** The first of two people has a message being answered, so that a message from the second waits. */
-async function aWaitingLane({ telegram, model, dataDir }: TelegramGateway, ids: readonly [number, number]) {
+async function aWaitingLane({ telegram, model, dataDir }: Stage, ids: readonly [number, number]) {
   const [first, second] = ids.map((id) => telegramPerson(telegram, id));
   const [before, asked] = [countEvents(dataDir), model.requests.length];
   const gate = createGate();
@@ -57,7 +58,7 @@ test.concurrent('restores wakes after Redis was away, while runs continue', asyn
 }) => {
   const redis = await startOwnRedis(onTestFinished);
   const settings = { config, env: { REDIS_URL: redis.socketPath } };
-  const gateway = await startTelegramGateway(settings, onTestFinished);
+  const gateway = await startStage(settings, onTestFinished);
   const { secondWrites, finish } = await aWaitingLane(gateway, [501, 502]);
   await redis.kill();
   await secondWrites();
@@ -67,10 +68,10 @@ test.concurrent('restores wakes after Redis was away, while runs continue', asyn
 });
 
 describeRow('the wakes of a Redis', (atEnd) => {
-  let gateway: TelegramGateway;
+  let gateway: Stage;
 
   beforeAll(async () => {
-    gateway = await startTelegramGateway({ config }, atEnd);
+    gateway = await startStage({ config }, atEnd);
   });
 
   test('restores wakes after Redis was emptied', async ({ expect }) => {

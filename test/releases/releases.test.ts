@@ -46,14 +46,14 @@ function programOf(commit: string): string {
 /** Opens a stage whose gateway finds the release's database. */
 const engines = {
   SQLite: async (version: string) => {
-    const stage = await openStage();
+    const stage = await openStage({ networks: ['web'] });
     writeFileSync(join(stage.dataDir, 'parley.db'), fixture(version, 'parley.db.gz'));
     return stage;
   },
   PostgreSQL: async (version: string) => {
     const { url } = await makeDatabase(onTestFinished);
     await query(url, fixture(version, 'parley.sql.gz').toString());
-    return openStage({}, [], { DATABASE_URL: url });
+    return openStage({ networks: ['web'], env: { DATABASE_URL: url } });
   },
 };
 

@@ -8,7 +8,8 @@ import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { asRun } from '../e2e/as-run.ts';
 import { findBreaches, readStore, untilAtRest } from '../e2e/conservation.ts';
-import { bob, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
+import { startStage } from '../e2e/stage.ts';
+import { bob, untilSaid } from '../e2e/telegram-chat.ts';
 import { blocksOf } from '../platforms/anthropic/wire.ts';
 import { isLong } from '../support/long-run.ts';
 import { hostileFiles, shownImages } from './hostile-files.ts';
@@ -21,10 +22,7 @@ it('protects memory, other chats and the disk, whatever files are sent', {
   timeout: 300_000,
 }, async () => {
   const config = { access: { dmPolicy: 'open' }, media: { maxMb } };
-  const { telegram, model, dataDir, parley } = await startTelegramGateway(
-    { config, env: asRun },
-    onTestFinished,
-  );
+  const { telegram, model, dataDir, parley } = await startStage({ config, env: asRun }, onTestFinished);
   const home = dirname(dataDir);
   model.script(() => ({ text: 'seen' }));
   telegram.userSends({ from: bob, text: 'before' });

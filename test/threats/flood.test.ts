@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { asRun } from '../e2e/as-run.ts';
 import { untilAtRest, untilLedger } from '../e2e/conservation.ts';
-import { startTelegramGateway } from '../e2e/telegram-gateway.ts';
+import { startStage } from '../e2e/stage.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { TgUser } from '../platforms/telegram/types.ts';
 import { isLong } from '../support/long-run.ts';
@@ -20,10 +20,7 @@ describe('one sender who floods the gateway (threat 16)', () => {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const config = { access: { dmPolicy: 'open' } };
-    const { telegram, model, dataDir, parley } = await startTelegramGateway(
-      { config, env: asRun },
-      onTestFinished,
-    );
+    const { telegram, model, dataDir, parley } = await startStage({ config, env: asRun }, onTestFinished);
     const asked = new Map<string, number>();
     const delays: number[] = [];
     const gate = createGate();

@@ -11,6 +11,7 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { findBreaches, readStore } from '../e2e/conservation.ts';
+import { pageToken } from '../e2e/page-state.ts';
 import { openStage, type Stage } from '../e2e/stage.ts';
 import { until } from '../e2e/until.ts';
 import { isLong } from '../support/long-run.ts';
@@ -71,15 +72,17 @@ const frame = fc.oneof({ weight: 3, arbitrary: wellFormed }, { weight: 1, arbitr
 it('survives any frames from page and terminal and stores nothing that it did not accept', {
   timeout: 600_000,
 }, async () => {
-  const stage = await openStage({ rateLimit: { perSenderPerMinute: 100_000 } });
-  onTestFinished(() => stage.close());
+  const stage = await openStage(
+    { config: { rateLimit: { perSenderPerMinute: 100_000 } }, networks: ['web', 'terminal'] },
+    onTestFinished,
+  );
   const { pid, ended, url } = await stage.start();
   let hasEnded = false;
   void ended.then(() => {
     hasEnded = true;
   });
 
-  await pour(() => webClient(url, stage));
+  await pour(() => webClient(url));
   await pour(() => terminalClient(stage));
 
   for (const channel of ['web', 'terminal'] as const) {
@@ -115,9 +118,9 @@ async function pour(connect: () => Promise<Client>): Promise<void> {
   client.close();
 }
 
-function webClient(url: string, { dataDir }: Stage): Promise<Client> {
+function webClient(url: string): Promise<Client> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/channels/web/chat`, {
-    headers: { authorization: `Bearer ${readFileSync(join(dataDir, 'token'), 'utf8').trim()}` },
+    headers: { authorization: `Bearer ${pageToken}` },
   });
   return new Promise((resolve, reject) => {
     socket.once('error', reject);

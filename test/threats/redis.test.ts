@@ -11,7 +11,8 @@ import { describe, test } from 'vitest';
 import { readStore, untilAtRest } from '../e2e/conservation.ts';
 import { startParley } from '../e2e/parley-process.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
-import { ada, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
+import { startStage } from '../e2e/stage.ts';
+import { ada, untilSaid } from '../e2e/telegram-chat.ts';
 import { until } from '../e2e/until.ts';
 import { isLong } from '../support/long-run.ts';
 import { aFolder } from '../support/own-folder.ts';
@@ -36,7 +37,7 @@ describe('Redis as an attacker (threat 14)', () => {
   }, async ({ expect, onTestFinished }) => {
     const redis = await startOwnRedis(onTestFinished);
     const env = { REDIS_URL: redis.socketPath };
-    const { telegram, model, dataDir, parley } = await startTelegramGateway({ env }, onTestFinished);
+    const { telegram, model, dataDir, parley } = await startStage({ env }, onTestFinished);
     telegram.userSends({ from: ada, text: 'before' });
     await untilSaid(telegram, { chat: ada.id, text: 'You said: before' });
     await untilAtRest(dataDir, 1);

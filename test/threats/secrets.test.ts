@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { it } from 'vitest';
 import { untilAtRest } from '../e2e/conservation.ts';
-import { aDataFolder, startParley } from '../e2e/parley-process.ts';
+import { startParley } from '../e2e/parley-process.ts';
 import { privateSocket } from '../e2e/redis-faults.ts';
-import { ada, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
+import { startStage } from '../e2e/stage.ts';
+import { ada, untilSaid } from '../e2e/telegram-chat.ts';
 import { until } from '../e2e/until.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
 import { startTelegramServer } from '../platforms/telegram/server.ts';
+import { aFolder } from '../support/own-folder.ts';
 
 /** Nothing else looks like these, so a single hit anywhere is a leak. */
 const canaries = {
@@ -70,7 +72,7 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
     env,
     config: { access: { dmPolicy: 'open' }, payloadLog: { enabled: true }, ...unwell.config },
   };
-  const { dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
+  const { dataDir, parley } = await startStage(settings, onTestFinished);
   const { url, signInLink, pid } = parley();
   const say = (text: string) => telegram.userSends({ from: ada, text });
 
@@ -148,7 +150,7 @@ it.concurrent('shows no password of an address that cannot be reached', { timeou
   const away = /unreachable|not reachable|ECONNREFUSED/;
   for (const [name, address] of Object.entries(broken)) {
     const settings = { env: { [name]: address } };
-    const started = startTelegramGateway(settings, onTestFinished).then(
+    const started = startStage(settings, onTestFinished).then(
       async ({ dataDir, parley }) => {
         const { url, signInLink } = parley();
         const answers = await knockOnEveryDoor(url, signInLink);
@@ -176,9 +178,7 @@ it.concurrent('says why it does not start without showing the wrong value', { ti
     REDIS_URL: `ftp://:${encodeURIComponent(canaries.redisPassword)}@127.0.0.1`,
     DATABASE_URL: `mysql://root:${encodeURIComponent(canaries.databasePassword)}@127.0.0.1`,
   };
-  const folder = await aDataFolder();
-  onTestFinished(() => folder.remove());
-  const reason = await startParley({ dataDir: folder.path, env: wrong }).then(
+  const reason = await startParley({ dataDir: aFolder(onTestFinished), env: wrong }).then(
     () => 'it started',
     (error: unknown) => String(error),
   );

@@ -1,14 +1,9 @@
 import type { Fault } from '../../platforms/discord/faults.ts';
 import type { DiscordServer } from '../../platforms/discord/server.ts';
 import type { StandingMessage, Wire } from '../../platforms/discord/types.ts';
-import type { DiscordSide } from '../discord-side.ts';
+import { discordOf } from '../discord-side.ts';
 import type { Stage } from '../stage.ts';
 import { type Hands, type Network, nested, type Outage, type SendFault, tooMany } from './network.ts';
-
-export function discordOf({ discord }: Stage): DiscordSide {
-  if (discord === undefined) throw new Error('test error: the stage was opened without Discord');
-  return discord;
-}
 
 const serverOf = (stage: Stage): DiscordServer => discordOf(stage).server;
 const post = { route: 'POST /channels/:channel/messages' } as const;

@@ -1,14 +1,9 @@
 import type { Fault } from '../../platforms/signal/faults.ts';
 import type { SignalServer } from '../../platforms/signal/server.ts';
-import type { SignalSide } from '../signal-side.ts';
+import { signalOf } from '../signal-side.ts';
 import type { Stage } from '../stage.ts';
 import { until } from '../until.ts';
 import { type Hands, type Network, nested, type SendFault, tooMany } from './network.ts';
-
-export function signalOf({ signal }: Stage): SignalSide {
-  if (signal === undefined) throw new Error('test error: the stage was opened without Signal');
-  return signal;
-}
 
 const send = { path: '/v2/send' } as const;
 
