@@ -76,7 +76,7 @@ export interface Gateway {
   channels(): ReturnType<ChannelHost['states']>;
   readonly model: Pick<ConfiguredModel, 'name' | 'isDemo'>;
   readonly plugins: readonly PluginReport[];
-  /** Resolves when every channel's first attempt to connect has ended. */
+  /** Resolves when every channel's first attempt to connect has ended, and every plugin's check. */
   readonly settled: Promise<void>;
   /** Resolves when the store is lost for good, so that only a new process can continue. */
   readonly broken: Promise<void>;
@@ -180,8 +180,11 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     healthUrl,
     channels: host.states,
     model,
-    plugins: runs?.plugins ?? [],
-    ...{ settled, broken: store.broken },
+    get plugins() {
+      return runs?.plugins.reports() ?? [];
+    },
+    settled: Promise.all([settled, runs?.plugins.checked()]).then(() => undefined),
+    broken: store.broken,
     apply: settingsApplier(stage, { policy, gatewayRole }),
     stop: closers.close,
   };
@@ -322,7 +325,7 @@ type RunParts = {
   readonly rooms: RoomWaker;
 };
 
-type Runs = Pick<Gateway, 'plugins'> & { readonly workers: LaneWorkers };
+type Runs = { readonly plugins: PluginHost; readonly workers: LaneWorkers };
 
 /** Wires steps 5 to 8: workers claim lanes and execute their runs. */
 async function wireRuns(
@@ -331,7 +334,7 @@ async function wireRuns(
 ): Promise<Runs> {
   const { config, clock, log, closers, redis, store, holder, probe, texts, redact, dispatcher } = stage;
   const agents = createAgents(config);
-  const { plugins, reports } = await loadPlugins(stage, { host, toolSender, agents });
+  const plugins = await loadPlugins(stage, { host, toolSender, agents });
   const { models, tracer } = stage.model;
 
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -364,7 +367,11 @@ async function wireRuns(
     maxRuns: config.lanes.maxRunsPerClaim,
     maxHoldMs: config.lanes.maxHoldMs,
     start: dispatcher.dispatch,
-    execute: (run, options) => executeRun(runDeps, run, options),
+    execute: async (run, options) => {
+      // Only just after a start is there anything to wait for.
+      await plugins.checked();
+      return executeRun(runDeps, run, options);
+    },
   });
   const workers = startLaneWorkers({
     redis: redis.connections,
@@ -375,14 +382,14 @@ async function wireRuns(
     patienceMs: stage.isAlone ? alonePatienceMs : 0,
   });
   closers.add('workers', workers.close);
-  return { plugins: reports, workers };
+  return { plugins, workers };
 }
 
 /** Creates the plugin host and loads the core tools, the sub-agents and the configured plugins, in this order. */
 async function loadPlugins(
   stage: StageDeps,
   { host, toolSender, agents }: Pick<RunParts, 'host' | 'toolSender'> & { readonly agents: Agents },
-): Promise<{ readonly plugins: PluginHost; readonly reports: Gateway['plugins'] }> {
+): Promise<PluginHost> {
   const { config, store, clock, log, probe, closers, dispatcher, shaper } = stage;
   const start = dispatcher.dispatch;
   const plugins = createPluginHost({ log, settle: createSettleCall({ store, clock, log, probe, start }) });
@@ -393,6 +400,6 @@ async function loadPlugins(
   const { models } = stage.model;
   const subagents = subagentsPlugin({ config, store, probe, models, start });
   const own = [core, subagents].map((definition) => ({ definition, config: {} }));
-  const reports = logUnknownTools(stage, await plugins.load([...own, ...stage.plugins]));
-  return { plugins, reports };
+  logUnknownTools(stage, await plugins.load([...own, ...stage.plugins]));
+  return plugins;
 }

@@ -11,6 +11,7 @@ import { checkPrices, checkRedis, checkStore } from './doctor/engine-checks.ts';
 import { askAboutParts, askRunningGateway, checkEnvironment } from './doctor/environment-checks.ts';
 import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
 import { checkModels } from './doctor/model-checks.ts';
+import { checkPlugins } from './doctor/plugin-checks.ts';
 import { checkProcesses } from './doctor/process-checks.ts';
 import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
@@ -58,6 +59,7 @@ async function examine(parts: ConfiguredParts, fixes: boolean): Promise<DoctorFi
     checkPort(config),
     checkProcesses(config),
     checkPrices(config),
+    checkPlugins(config, parts.plugins),
     ...(isOtherwise
       ? [askAboutParts(config)]
       : [checkRedis(config), checkStore(config), checkModels(config), checkChannels(config, parts.channels)]),

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { chatCommand } from '#channel-kit/own-commands.ts';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Log } from '#contracts/log.ts';
-import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
 import type { Config } from '../config/config.ts';
 import { isInteractive, isJournaled } from '../config/environment.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
@@ -188,7 +188,12 @@ type StatusTable = {
   }[];
   /** Returns why it hasn't started yet; undefined once it runs. */
   waiting(): string | undefined;
-  readonly plugins: readonly { readonly kind: string; readonly plugin: string; readonly problem?: string }[];
+  readonly plugins: readonly {
+    readonly kind: string;
+    readonly plugin: string;
+    readonly problem?: string;
+    readonly finding?: PluginFinding;
+  }[];
 };
 
 type TableDetails = {
@@ -227,13 +232,19 @@ export function renderStatusTable(status: StatusTable, { signInLink, settings }:
         : status.model.name,
     ],
     ...status.channels().map(({ id, state }) => [id, describe(state)] as const),
-    ...status.plugins.flatMap((plugin) =>
-      plugin.kind === 'failed' ? [[`plugin ${plugin.plugin}`, plugin.problem ?? 'failed'] as const] : [],
-    ),
+    ...status.plugins.flatMap(({ kind, plugin, problem, finding }) => {
+      const text = kind === 'failed' ? (problem ?? 'failed') : troubleIn(finding);
+      return text === undefined ? [] : [[`plugin ${plugin}`, text] as const];
+    }),
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   const lines = rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`);
   return `\n  Parley is running.\n\n${lines.join('\n')}\n\n`;
+}
+
+function troubleIn(finding: PluginFinding | undefined): string | undefined {
+  if (finding === undefined || finding.result === 'ok') return undefined;
+  return finding.fix === undefined ? finding.detail : `${finding.detail}; ${finding.fix}`;
 }
 
 function describe(state: {

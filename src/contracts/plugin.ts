@@ -9,7 +9,20 @@ export interface PluginDefinition<Config = unknown> {
   readonly configSchema: z.ZodType<Config>;
   /** Registers what the plugin provides; returns a disposer. */
   setup(api: PluginApi, config: Config): Disposer;
+  /**
+   * Tries whether the machine has what the plugin's tools need; undefined if they need nothing. Until it has, and if it
+   * has failed, no run gets the tools. It is called beside the start, and by `doctor`; a rejection is a failure.
+   */
+  check?(api: Pick<PluginApi, 'disks'>, config: Config): Promise<PluginFinding | undefined>;
 }
+
+/** The result of a plugin's check, for `doctor` and the status table. It contains no secrets. */
+export type PluginFinding = {
+  readonly result: 'ok' | 'warning' | 'failed';
+  readonly detail: string;
+  /** The owner's next step. */
+  readonly fix?: string;
+};
 
 /** Releases what a plugin opened; called once, when Parley stops. */
 export type Disposer = () => void | Promise<void>;

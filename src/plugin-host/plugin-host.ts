@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { Log } from '#contracts/log.ts';
-import type { Disposer, PluginApi, PluginDefinition } from '#contracts/plugin.ts';
+import type { Disposer, PluginApi, PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
 import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import type { Config } from '../config/config.ts';
@@ -16,7 +16,13 @@ export type PluginEntry = { readonly definition: PluginDefinition; readonly conf
 
 /** The result of loading a plugin. */
 export type PluginReport =
-  | { readonly kind: 'loaded'; readonly plugin: string; readonly tools: readonly string[] }
+  | {
+      readonly kind: 'loaded';
+      readonly plugin: string;
+      readonly tools: readonly string[];
+      /** Result of its check; absent until that is over, and if it has none. */
+      readonly finding?: PluginFinding;
+    }
   /** `problem` is a sentence for the owner and contains no secrets. */
   | { readonly kind: 'failed'; readonly plugin: string; readonly problem: string };
 
@@ -24,6 +30,10 @@ export type PluginReport =
 export interface PluginHost {
   /** Sets the plugins up in order. Never rejects: each plugin gets a report. Later calls add to earlier ones. */
   load(entries: readonly PluginEntry[]): Promise<readonly PluginReport[]>;
+  /** Returns the latest report of each plugin. */
+  reports(): readonly PluginReport[];
+  /** Resolves when the checks of the plugins loaded so far are over. Never rejects. */
+  checked(): Promise<void>;
   /** Returns the tools of one run, in the order of the plugins and of their registration. */
   toolsFor(run: ToolRun): readonly Tool[];
   /** Returns the workspace reader provided by a plugin, if there is one. */
@@ -39,6 +49,8 @@ export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
   // A Map keeps the order of registration, which is the order of the tools.
   const tools = new Map<string, Registration>();
   const loaded: LoadedPlugin[] = [];
+  const reports: PluginReport[] = [];
+  const checks = createChecks(log);
 
   async function load(entry: PluginEntry): Promise<PluginReport> {
     const plugin = entry.definition.id;
@@ -53,6 +65,7 @@ export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
     loaded.push(outcome);
     const names = outcome.registrations.map(({ name }) => name);
     log.debug({ plugin, tools: names }, 'plugin.loaded');
+    if (outcome.check !== undefined) checks.begin(plugin, outcome.check);
     return { kind: 'loaded', plugin, tools: names };
   }
 
@@ -63,15 +76,48 @@ export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
 
   return {
     async load(entries) {
-      const reports: PluginReport[] = [];
+      const from = reports.length;
       for (const entry of entries) reports.push(await load(entry));
-      return reports;
+      return reports.slice(from);
     },
+    reports: () => reports.map(checks.addFinding),
+    checked: checks.ended,
     workspaceReader: () => loaded.find(({ reader }) => reader)?.reader,
-    toolsFor: (run) => [...tools.values()].flatMap((registration) => toolOf(registration, run, log)),
+    toolsFor: (run) =>
+      [...tools.values()]
+        .filter(({ plugin }) => !checks.withholds(plugin))
+        .flatMap((registration) => toolOf(registration, run, log)),
     async close() {
       tools.clear();
       for (const plugin of loaded.splice(0).reverse()) await disposeOf(plugin, log);
+    },
+  };
+}
+
+type Check = () => Promise<PluginFinding | undefined>;
+
+/** Runs the plugins' checks beside the start. */
+function createChecks(log: Log) {
+  const findings = new Map<string, PluginFinding>();
+  const running = new Map<string, Promise<void>>();
+  const ended = new Set<string>();
+  const run = async (plugin: string, check: Check) => {
+    const fail = (error: unknown) => ({ result: 'failed', detail: messageOf(error) }) as const;
+    const finding = await check().catch(fail);
+    ended.add(plugin);
+    if (finding === undefined) return;
+    findings.set(plugin, finding);
+    if (finding.result !== 'ok') log.warn({ plugin, ...finding }, 'plugin.checked');
+  };
+  return {
+    begin: (plugin: string, check: Check) => void running.set(plugin, run(plugin, check)),
+    ended: async () => void (await Promise.all(running.values())),
+    /** Says whether no run gets the plugin's tools: its check has failed, or isn't over. */
+    withholds: (plugin: string) =>
+      running.has(plugin) && (!ended.has(plugin) || findings.get(plugin)?.result === 'failed'),
+    addFinding: (report: PluginReport): PluginReport => {
+      const finding = findings.get(report.plugin);
+      return finding === undefined || report.kind === 'failed' ? report : { ...report, finding };
     },
   };
 }
@@ -81,6 +127,7 @@ type LoadedPlugin = {
   readonly plugin: string;
   readonly dispose: Disposer;
   readonly reader: WorkspaceReader | undefined;
+  readonly check: Check | undefined;
 };
 type SetUp =
   | (LoadedPlugin & { readonly kind: 'ready'; readonly registrations: readonly Registration[] })
@@ -117,7 +164,8 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
   };
   try {
     const dispose = definition.setup(api, parsed.data);
-    return { kind: 'ready', plugin, registrations, dispose, reader };
+    const check = definition.check && (async () => definition.check?.(api, parsed.data));
+    return { kind: 'ready', plugin, registrations, dispose, reader, check };
   } catch (error) {
     return { kind: 'failed', problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}` };
   } finally {
@@ -168,12 +216,11 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Logs tools that agents' lists name but no plugin provides. Returns the reports. */
+/** Logs tools that agents' lists name but no plugin provides. */
 export function logUnknownTools(
   { config, log }: { readonly config: Config; readonly log: Log },
   reports: readonly PluginReport[],
-): readonly PluginReport[] {
+): void {
   const known = reports.flatMap((report) => (report.kind === 'loaded' ? report.tools : []));
   for (const unknown of unknownTools(config.agents, known)) log.warn(unknown, 'tool.not-found');
-  return reports;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
-import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
 import {
   createPluginHost,
@@ -125,6 +125,44 @@ describe('the plugin host', () => {
     });
     expect(names(host.toolsFor(aRun()))).toEqual(['a']);
     expect(lines.some((line) => line.startsWith('plugin.failed') && line.includes('broken'))).toBe(true);
+  });
+
+  it('withholds the tools of a plugin until its check is over, and reports what it found', async () => {
+    const { promise, resolve } = Promise.withResolvers<PluginFinding | undefined>();
+    const { definition } = aPlugin('needy', ['a']);
+    const host = createPluginHost(aLog());
+    const checked = { ...definition, check: () => promise };
+    const reports = await host.load([{ definition: checked, config: {} }, aPlugin('other', ['b'])]);
+    expect(reports[0]).toEqual({ kind: 'loaded', plugin: 'needy', tools: ['a'] });
+    expect(names(host.toolsFor(aRun()))).toEqual(['b']);
+    resolve({ result: 'ok', detail: 'it works' });
+    await host.checked();
+    expect(names(host.toolsFor(aRun()))).toEqual(['a', 'b']);
+    expect(host.reports()[0]).toMatchObject({ plugin: 'needy', finding: { result: 'ok' } });
+  });
+
+  it('never offers the tools of a plugin whose check fails, and says why', async () => {
+    const host = createPluginHost(aLog());
+    const failing = async (): Promise<PluginFinding> => ({
+      result: 'failed',
+      detail: 'no disk',
+      fix: 'buy one',
+    });
+    const { definition } = aPlugin('needy', ['a']);
+    const broken = {
+      ...aPlugin('broken', ['b']).definition,
+      check: () => Promise.reject(new Error('no air')),
+    };
+    await host.load([
+      { definition: { ...definition, check: failing }, config: {} },
+      { definition: broken, config: {} },
+    ]);
+    await host.checked();
+    expect(names(host.toolsFor(aRun()))).toEqual([]);
+    expect(host.reports()).toMatchObject([
+      { plugin: 'needy', finding: { result: 'failed', detail: 'no disk', fix: 'buy one' } },
+      { plugin: 'broken', finding: { result: 'failed', detail: 'no air' } },
+    ]);
   });
 
   it('refuses a second tool of one name, names both plugins and disposes of the second', async () => {

@@ -1,0 +1,28 @@
+import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { Config } from '../../config/config.ts';
+import { workspaceDisks } from '../../processes/disk-gate.ts';
+import type { DoctorCheck } from './check.ts';
+
+type ListedPlugin = { readonly id: string; load(): Promise<PluginDefinition> };
+
+/** Has each plugin try what its tools need on this machine. */
+export async function checkPlugins(
+  config: Config,
+  plugins: readonly ListedPlugin[],
+): Promise<readonly DoctorCheck[]> {
+  return (await Promise.all(plugins.map((plugin) => checkPlugin(config, plugin)))).flat();
+}
+
+async function checkPlugin(config: Config, { id, load }: ListedPlugin): Promise<readonly DoctorCheck[]> {
+  const definition = await load();
+  const settings = new Map<string, unknown>(Object.entries(config.plugins)).get(id) ?? {};
+  // Invalid settings are reported by the check of the configuration.
+  const parsed = definition.configSchema.safeParse(settings);
+  if (!parsed.success) return [];
+  try {
+    const finding = await definition.check?.({ disks: workspaceDisks }, parsed.data);
+    return finding === undefined ? [] : [{ name: `plugin ${id}`, ...finding }];
+  } catch (error) {
+    return [{ name: `plugin ${id}`, result: 'failed', detail: String(error) }];
+  }
+}
