@@ -387,6 +387,11 @@ export const fileSchema = z.strictObject({
   plugins: z
     .strictObject({
       files: z.looseObject({ enabled: z.boolean().default(true).describe('The file tools.') }).prefault({}),
+      shell: z
+        .looseObject({
+          enabled: z.boolean().default(false).describe('The shell tools: commands in a sandbox.'),
+        })
+        .prefault({}),
     })
     .prefault({}),
   shutdownMs: milliseconds(15_000).describe(

@@ -133,8 +133,8 @@ describe('settings', () => {
     expect(leaves.length).toBeGreaterThan(80);
     const isRead = createIsRead(product.filter(({ path }) => !path.startsWith('src/config/')));
     const unread = leaves.filter((leaf) => {
-      // Any other keys of a channel belong to the channel.
-      if (readByConfig.has(leaf) || /^channels\.\w+\.\*$/.test(leaf)) return false;
+      // Any other keys of a channel or plugin belong to it.
+      if (readByConfig.has(leaf) || /^(?:channels|plugins)\.\w+\.\*$/.test(leaf)) return false;
       return !isRead(leaf);
     });
     expect(unread).toEqual([]);

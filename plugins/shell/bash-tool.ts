@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { defineTool, type Tool, type ToolContext } from '#contracts/tool.ts';
+import type { BackgroundCommands } from './background.ts';
+import { shellProblem } from './command.ts';
+import type { ShellConfig } from './config.ts';
+import { describeEnd, withOutput } from './report.ts';
+import type { CommandEnd, RunningCommand } from './run-command.ts';
+import type { StartShell } from './shell.ts';
+
+/** Longest command, in UTF-16 units: the kernel takes no argument over 128 KiB. */
+const maxCommandLength = 32_000;
+/** Time between two reports of a running command's output, ms. */
+const reportMs = 500;
+
+export type BashParts = {
+  readonly config: ShellConfig;
+  readonly start: StartShell;
+  readonly background: BackgroundCommands;
+};
+
+export function createBashTool({ config, start, background }: BashParts): Tool {
+  return defineTool({
+    name: 'bash',
+    description: descriptionOf(config),
+    inputSchema: z.object({
+      command: z
+        .string()
+        .min(1)
+        .max(maxCommandLength)
+        .refine((command) => !command.includes('\0'), 'A command may not contain U+0000.')
+        .describe('Run by bash -c; it gets no input.'),
+      background: z.boolean().default(false).describe('Return immediately; see bash_jobs.'),
+      timeoutSeconds: z
+        .number()
+        .min(1)
+        .max(config.maxTimeoutMs / 1000)
+        .default(Math.min(config.timeoutMs, config.maxTimeoutMs) / 1000)
+        .describe('Not for background commands.'),
+    }),
+    parallelSafe: false,
+    replay: 'never',
+    authority: config.authority,
+    async execute({ command, background: isBackground, timeoutSeconds }, ctx) {
+      if (isBackground) {
+        const id = await background.start(command, ctx.run);
+        return { text: `Started in the background as ${id}. bash_jobs reads its output and ends it.` };
+      }
+      const timeoutMs = timeoutSeconds * 1000;
+      const running = await start(command, { workspace: ctx.run.workspace, timeoutMs });
+      const end = await follow(running, ctx);
+      ctx.signal.throwIfAborted();
+      if (end.kind === 'not-started') throw shellProblem(`The command wasn't started: ${end.problem}`);
+      const text = withOutput(running.output.text(), describeEnd(end, timeoutMs));
+      const metadata = { end: end.kind, ...(end.kind === 'exited' && { exitCode: end.code }) };
+      return { text, metadata };
+    },
+  });
+}
+
+/** Reports the output while the command is running; an abort ends it. */
+async function follow(
+  { output, ended, stop }: RunningCommand,
+  { signal, update }: Pick<ToolContext, 'signal' | 'update'>,
+): Promise<CommandEnd> {
+  let reported = 0;
+  const timer = setInterval(() => {
+    if (output.size === reported) return;
+    reported = output.size;
+    update(output.text());
+  }, reportMs);
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  try {
+    return await ended;
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function descriptionOf({ unsandboxed, network }: ShellConfig): string {
+  const place = unsandboxed
+    ? "Runs a bash command in the workspace, on the owner's machine and with Parley's own rights."
+    : 'Runs a bash command in a sandbox. Its folder /workspace is the workspace; .git, hooks, skills and plugins in it ' +
+      `are read-only. /tmp is empty at each call, and there is ${network ? 'a' : 'no'} network.`;
+  return (
+    `${place} What it leaves running ends with it; for a server or a long job use background. ` +
+    'The result has its output, the middle left out if it is long, and its exit code.'
+  );
+}

@@ -1,0 +1,85 @@
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
+import type { ToolRun } from '#contracts/tool.ts';
+import { createShellPlugin } from '../../../plugins/shell/index.ts';
+import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
+import { formatSessionKey } from '../../../src/sessions/session-key.ts';
+import { nothingToSettle } from '../../support/nothing-to-settle.ts';
+import { silentLog } from '../../support/silent-log.ts';
+
+export type ShellOptions = {
+  readonly config?: object;
+  readonly bwrap?: string;
+  readonly os?: NodeJS.Platform;
+};
+
+type CallOptions = {
+  readonly signal?: AbortSignal;
+  readonly run?: ToolRun;
+  readonly update?: (text: string) => void;
+};
+
+/** Creates a workspace and a folder next to it, both removed by `remove`, with the shell tools as a run gets them. */
+export async function aShell({ config = {}, bwrap = 'bwrap', os = 'linux' }: ShellOptions = {}) {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'parley-shell-test-')));
+  const workspace = join(folder, 'workspace');
+  const outside = join(folder, 'outside');
+  await mkdir(workspace);
+  await mkdir(outside);
+  const host = createPluginHost({ log: silentLog, settle: nothingToSettle });
+  const definition = createShellPlugin(os, bwrap);
+  await host.load([{ definition, config: { enabled: true, ...config } }]);
+  await host.checked();
+  const run = aRun(workspace);
+  const tools = new Map(host.toolsFor(run).map((tool) => [tool.name, tool]));
+  const report = host.reports()[0];
+  return {
+    folder,
+    workspace,
+    outside,
+    run,
+    tools: [...tools.keys()],
+    finding: report?.kind === 'loaded' ? report.finding : undefined,
+    /** Calls a tool as the loop does: arguments through its schema, then `execute`. Resolves with the text, or rejects. */
+    async call(name: string, args: object, options: CallOptions = {}): Promise<string> {
+      const tool = tools.get(name);
+      if (tool === undefined) throw new Error(`no tool ${name}`);
+      const output = await tool.execute(tool.inputSchema.parse(args), {
+        callId: 'c1',
+        run: options.run ?? run,
+        signal: options.signal ?? new AbortController().signal,
+        update: options.update ?? (() => undefined),
+      });
+      if ('parked' in output) throw new Error('the tool waits');
+      return output.text;
+    },
+    bash(command: string, options: CallOptions & { readonly timeoutSeconds?: number } = {}): Promise<string> {
+      const { timeoutSeconds } = options;
+      return this.call('bash', { command, ...(timeoutSeconds && { timeoutSeconds }) }, options);
+    },
+    close: host.close,
+    async remove() {
+      await host.close();
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+export type AShell = Awaited<ReturnType<typeof aShell>>;
+
+export function aRun(workspace: string, group = '12'): ToolRun {
+  const [channel, account, conversation] = [channelId('net'), accountId('77'), conversationId(group)];
+  const agent = agentId('main');
+  return {
+    runId: runId('r1'),
+    sessionId: sessionId('s1'),
+    sessionKey: formatSessionKey({ kind: 'group', agent, account, channel, group: conversation }),
+    agentId: agent,
+    route: { channel, account, conversation },
+    authority: 'owner',
+    workspace,
+    epoch: 1,
+  };
+}
