@@ -3,7 +3,7 @@
  * in memory for as long as a header says, and reads a response however long it is.
  */
 import { DefaultRestOptions, type ResponseLike } from 'discord.js';
-import { longestJson, readJson } from '#channel-kit/read-json.ts';
+import { longestJson, longestText, readJson } from '#channel-kit/read-json.ts';
 import { isRedirect, RedirectRefused } from '#channel-kit/redirects.ts';
 import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
 import { proxyPauseMs } from './failures.ts';
@@ -38,8 +38,6 @@ class Redirect extends Error {
 }
 
 const longestBucket = 128;
-/** Fits a guild's 500 channels with hundreds of permissions each, bytes. */
-const longestList = 8 * longestJson;
 
 /** Seconds and counts, as the headers give them. */
 const headerRanges = {
@@ -71,7 +69,7 @@ export const makeRequest: MakeRequest = async (url, init) => {
     },
     arrayBuffer: async () => Uint8Array.from(await readBody(used())).buffer,
     text: async () => (await readBody(used())).toString('utf8'),
-    json: () => readJson(chunksOf(used()), url.includes('/guilds/') ? longestList : longestJson),
+    json: () => readJson(chunksOf(used()), url.includes('/guilds/') ? longestText : longestJson),
   };
 };
 

@@ -15,7 +15,7 @@ import {
   WebSocketShardDestroyRecovery,
   WebSocketShardEvents,
 } from '@discordjs/ws';
-import { longestFrame } from '#channel-kit/read-json.ts';
+import { longestText } from '#channel-kit/read-json.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { waitUntil } from './deadline.ts';
 import { networkReason } from './failures.ts';
@@ -126,7 +126,7 @@ export class GatewaySocket {
 
   #read(text: string): Frame | undefined {
     if (this.#over.signal.aborted) return undefined;
-    if (text.length > longestFrame) {
+    if (text.length > longestText) {
       // A resumed session would start with the same frame again.
       this.close('Discord’s gateway sent a frame that is too large', 'over');
       return undefined;
@@ -254,7 +254,7 @@ export class Shard extends WebSocketShard {
   /** A frame is assembled and decoded in one piece before any check, and the library would accept 100 MB. */
   #boundFrames(): void {
     const receiver = this.#inside().connection?._receiver;
-    if (receiver !== undefined) receiver._maxPayload = longestFrame;
+    if (receiver !== undefined) receiver._maxPayload = longestText;
   }
 
   #inside(): Inside {

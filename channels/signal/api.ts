@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { channelUnavailable } from '#channel-kit/network-fault.ts';
-import { longestJson, readJson } from '#channel-kit/read-json.ts';
+import { longestText, readText } from '#channel-kit/read-json.ts';
 import { isRedirect, refuseRedirect } from '#channel-kit/redirects.ts';
 import { createYielder } from '#channel-kit/take-turns.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
@@ -58,8 +58,6 @@ export type ListedGroup = z.output<typeof groupSchema>;
 export type ListedPerson = z.output<typeof personSchema>;
 export type ListedContact = z.output<typeof contactSchema>;
 
-/** Fits a list of 200 groups of 1,000 people, bytes; the messages in a poll's answer are checked one by one. */
-export const longestAnswer = 8 * longestJson;
 /** How often a read-only call is tried: the server drops a signal-cli response that comes too fast. */
 const maxAttempts = 3;
 /** Long enough for signal-cli to start, in modes where each call starts one, ms. */
@@ -204,10 +202,10 @@ function isTimeout(error: unknown): boolean {
 }
 
 async function bodyOf(body: AsyncIterable<Uint8Array>): Promise<unknown> {
+  const text = await readText(body, longestText);
   try {
-    return await readJson(body, longestAnswer);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined; // A proxy's page, or nothing at all.
-    throw error;
+    return JSON.parse(text);
+  } catch {
+    return text; // A proxy's page, nothing at all, or messages with something else in between.
   }
 }

@@ -6,7 +6,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Duplex } from 'node:stream';
 import { Agent, buildConnector, ping, WebSocket } from 'undici';
 import { backoffMs } from '#channel-kit/backoff.ts';
-import { longestFrame } from '#channel-kit/read-json.ts';
+import { longestText } from '#channel-kit/read-json.ts';
 import { isRedirect, RedirectRefused } from '#channel-kit/redirects.ts';
 import type { Clock } from '#contracts/clock.ts';
 
@@ -114,7 +114,7 @@ class Connection {
   #agent(): Agent {
     const connect = buildConnector({ timeout: 10_000 });
     return new Agent({
-      webSocket: { maxPayloadSize: longestFrame },
+      webSocket: { maxPayloadSize: longestText },
       connect: (options, callback) =>
         connect(options, (...result) => {
           const [, tcp] = result;

@@ -1,6 +1,6 @@
 /** Whatever the gateway or the history contains, nothing over the bound is parsed, and nothing around it is lost. */
 import { describe, expect, it } from 'vitest';
-import { longestFrame, longestJson } from '#channel-kit/read-json.ts';
+import { longestJson, longestText } from '#channel-kit/read-json.ts';
 import { absurdJson } from '../../support/absurd-json.ts';
 import { watchParsing } from '../../support/watch-parsing.ts';
 import { hastyBelow } from '../hasty-clock.ts';
@@ -96,7 +96,7 @@ describe('guilds', () => {
 describe('frames', () => {
   it.each([
     ['without its number', JSON.stringify({ op: 0, t: 'MESSAGE_CREATE', d: { long } })],
-    ['that is too long', `"${'x'.repeat(longestFrame)}"`],
+    ['that is too long', `"${'x'.repeat(longestText)}"`],
   ])('closes the connection over a frame %s, and reads what it misses meanwhile', async (_, frame) => {
     const { server, ada, general, begin } = await aDiscordStage();
     const { intake } = await begin();

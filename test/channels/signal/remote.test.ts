@@ -3,11 +3,11 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { longestFrame, longestJson } from '#channel-kit/read-json.ts';
+import { longestJson, longestText } from '#channel-kit/read-json.ts';
 import { shortestGapMs } from '#channel-kit/remote-number.ts';
 import type { ChannelGap } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { longestAnswer, SignalApi } from '../../../channels/signal/api.ts';
+import { SignalApi } from '../../../channels/signal/api.ts';
 import { signalConfig } from '../../../channels/signal/config.ts';
 import { botOf } from '../../../channels/signal/ids.ts';
 import { readFrames } from '../../../channels/signal/inbound.ts';
@@ -89,14 +89,14 @@ describe('absurd data', () => {
     await clock.until(() => intake.texts.length === 2);
     expect(intake.texts).toEqual(['before', 'behind']);
     expect(intake.unreadable).toMatchObject([{ raw: expect.stringContaining('sourceUuid') }]);
-    expect(most.bytes).toBeLessThanOrEqual(way === 'socket' ? longestJson : longestAnswer);
+    expect(most.bytes).toBeLessThanOrEqual(way === 'socket' ? longestJson : longestText);
   });
 
   it('reports a gap after an oversized frame, which closes the connection', async () => {
     const { server, ada, clock, intake, adapter, begin } = await aChannel('socket');
     await adapter.identify(forever);
     await begin();
-    server.emit({ account: server.number, envelope: { sourceUuid: 'x'.repeat(longestFrame) } });
+    server.emit({ account: server.number, envelope: { sourceUuid: 'x'.repeat(longestText) } });
     await clock.until(() => intake.gaps.length === 1);
     expect(intake.gaps).toMatchObject([{ code: 'cut-off' }]);
     server.people.writes({ from: ada, text: 'behind' });
