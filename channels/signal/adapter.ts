@@ -15,7 +15,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { SignalApi } from './api.ts';
 import { checkSignal } from './checks.ts';
 import type { SignalConfig } from './config.ts';
-import { type Answer, ChannelHealth, faultOf, refused } from './failures.ts';
+import { type Answer, ChannelHealth, faultOf, refused, sentAnyway } from './failures.ts';
 import { type AciSearch, confirmAci, findAci, findNumber } from './identity.ts';
 import { botOf, recipientOf } from './ids.ts';
 import { linkDevice } from './login.ts';
@@ -182,13 +182,15 @@ export class SignalAdapter implements ChannelAdapter {
 
   #read(answer: Answer, outbound: Outbound): SendResult {
     const { bot } = this.#connected();
-    if (answer.status < 200 || answer.status >= 300) {
+    const isAccepted = answer.status >= 200 && answer.status < 300;
+    const body = isAccepted ? answer.body : sentAnyway(answer);
+    if (body === undefined) {
       const { result, challenge } = refused(answer, outbound.content, bot.number);
       if (challenge !== undefined) this.#health.set('captcha', captchaProblem(bot.number, challenge));
       return result;
     }
     this.#health.set('captcha', undefined);
-    const { result, missed } = readSent(answer.body, outbound, bot);
+    const { result, missed } = readSent(body, outbound, bot);
     if (missed > 0) this.#deps.log.warn({ partKey: outbound.key, missed }, 'signal.recipients-not-reached');
     return result;
   }

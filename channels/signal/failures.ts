@@ -13,7 +13,7 @@ import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbou
 
 export type Answer = {
   readonly status: number;
-  /** Undefined if it isn't JSON. */
+  /** Text if it isn't JSON. */
   readonly body: unknown;
 };
 
@@ -47,6 +47,27 @@ export function refusalReason(answer: Answer): string {
   return readError(answer)?.error.slice(0, 300) ?? `signal-cli-rest-api answered ${answer.status}`;
 }
 
+/** Says whether the server ended signal-cli, which took too long; what it had done by then stays done. */
+export function isKilled(reason: string): boolean {
+  return /process killed as timeout reached/i.test(reason);
+}
+
+/** How the server refuses what signal-cli answered, once a message was sent, if it can't read that. */
+const notReadBack =
+  /^(?:strconv\.ParseInt: parsing |invalid character |Couldn't process request - invalid signal-cli response)/;
+/** The time of a message in it: release 0.100 repeats signal-cli's lines as one quoted text (issues 407, 409 and 426). */
+const sentAt = /(?:"|\\n)(\d{13})(?:"|\\n)/;
+
+/**
+ * Returns the success in a refusal, in the form of one: signal-cli sent the message, but reported more than the server
+ * can read, such as a member of the group that it doesn't trust.
+ */
+export function sentAnyway(answer: Answer): { readonly timestamp: string } | undefined {
+  const reason = readError(answer)?.error ?? '';
+  const timestamp = notReadBack.test(reason) ? sentAt.exec(reason)?.[1] : undefined;
+  return timestamp === undefined ? undefined : { timestamp };
+}
+
 /** Maps an unsuccessful answer to the result of a send. `number`: the bot's own. */
 export function refused(answer: Answer, content: OutboundContent, number: string): Verdict {
   const error = readError(answer);
@@ -57,7 +78,7 @@ export function refused(answer: Answer, content: OutboundContent, number: string
   if (answer.status === 429 || /rate limit|captcha|proof required/i.test(reason)) {
     return limited(content, { reason, token: error.challenge_tokens?.find((one) => one !== '') });
   }
-  if (/process killed as timeout reached/i.test(reason) || answer.status >= 500)
+  if (isKilled(reason) || notReadBack.test(reason) || answer.status >= 500)
     return { result: ambiguous(content, reason) };
   // The server's own connection to signal-cli.
   if (/^(?:write|dial) tcp /i.test(reason))

@@ -25,6 +25,26 @@ export function boundFrame(raw: string, onProblem: (problem: string) => void): s
   return JSON.stringify(oversized);
 }
 
+/** How often a list is cut before its end until it is JSON. */
+const maxCuts = 16;
+
+/**
+ * Reads the messages at the start of what signal-cli wrote, which the server passes on as a list: everything else that
+ * signal-cli reported follows them and isn't JSON (signal-cli-rest-api issues 407 and 680). Nothing after that is read,
+ * because people may control parts of it.
+ */
+export function messagesBefore(list: string): readonly unknown[] {
+  let end = list.lastIndexOf('},');
+  for (let cuts = 0; cuts < maxCuts && end > 0; cuts += 1) {
+    try {
+      return z.array(z.unknown()).parse(JSON.parse(`${list.slice(0, end + 1)}]`));
+    } catch {
+      end = list.lastIndexOf('},', end - 1);
+    }
+  }
+  return [];
+}
+
 /** Parses a frame: sockets and polls deliver the notification itself, the webhook wraps it in a JSON-RPC frame. */
 export function parseFrame(raw: string): Frame {
   const value = parse(raw);

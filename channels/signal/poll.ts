@@ -11,7 +11,8 @@ import { shortestGapMs } from '#channel-kit/remote-number.ts';
 import type { ChannelDeps, ChannelGap } from '#contracts/channel.ts';
 import type { SignalApi } from './api.ts';
 import type { SignalConfig } from './config.ts';
-import { networkReason, readError, refusalReason } from './failures.ts';
+import { isKilled, networkReason, readError, refusalReason } from './failures.ts';
+import { messagesBefore } from './frame.ts';
 import { syncFolder } from './spool.ts';
 
 export type PollDeps = Pick<ChannelDeps, 'clock' | 'log'> & {
@@ -132,7 +133,7 @@ class PollLoop {
 
   /** Polls once and returns how many messages arrived. */
   async #pollOnce(): Promise<number> {
-    const { api, config, clock, number, onGap } = this.#deps;
+    const { api, config, clock, log, number, onGap } = this.#deps;
     const since = clock.now();
     const query = new URLSearchParams({
       timeout: String(config.pollSeconds),
@@ -148,8 +149,17 @@ class PollLoop {
       });
       if (answer.status === 200 && Array.isArray(answer.body))
         return await this.#handOver(answer.body, since);
+      const error = readError(answer)?.error;
+      // If signal-cli failed, the server's error contains all lines that it wrote.
+      const found = messagesBefore(
+        error === undefined ? String(answer.body) : `[${error.replaceAll('\n', ',')}`,
+      );
+      if (found.length > 0) {
+        log.warn({ status: answer.status, messages: found.length }, 'signal.poll-mixed');
+        return await this.#handOver(found, since);
+      }
       // If the server refused in its own words, it fetched nothing; any other answer may hide lost messages.
-      if (readError(answer) === undefined)
+      if (error === undefined || isKilled(error))
         onGap({ since, code: 'lost', reason: 'an answer to a poll could not be read' });
       await this.#failed(refusalReason(answer), longestBackoffMs);
     } catch (error) {

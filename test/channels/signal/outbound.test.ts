@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { plainText } from '#contracts/formatted-text.ts';
 import { conversationId, messageId, partKey } from '#contracts/ids.ts';
 import type { Outbound, OutboundContent, SendResult } from '#contracts/outbound.ts';
-import { type Answer, faultOf, refused } from '../../../channels/signal/failures.ts';
+import { type Answer, faultOf, refused, sentAnyway } from '../../../channels/signal/failures.ts';
 import {
   botOf,
   groupRecipient,
@@ -199,8 +199,23 @@ describe('refusals', () => {
     ['write tcp 127.0.0.1:6001: use of closed network connection', 'retry'],
     ['Failed to send message', 'retry'],
     ['process killed as timeout reached', 'unknown'],
+    ["invalid character 'j' after top-level value", 'unknown'],
+    ['strconv.ParseInt: parsing "": invalid syntax', 'unknown'],
   ])('reads %j as %s', (words, kind) => {
     expect(failureOf(inWords(words))).toBe(kind);
+  });
+
+  it.each([
+    ['"WARN  Manager - No profile name set.\\n1700000000123"', '1700000000123'],
+    ['"1700000000123\\njava.lang.Error\\n\\tat Main 1234567890123"', '1700000000123'],
+    [
+      '"Failed to send (some) messages:\\nUntrusted Identity for \\"+1555\\"\\n1700000000123\\n"',
+      '1700000000123',
+    ],
+    ['"no time"', undefined],
+  ])('finds the message that was sent although the server could not read %s', (output, timestamp) => {
+    const error = `strconv.ParseInt: parsing ${output}: invalid syntax`;
+    expect(sentAnyway({ status: 400, body: { error } })?.timestamp).toBe(timestamp);
   });
 
   it('waits after a challenge until the captcha is solved and reports it', () => {

@@ -403,6 +403,43 @@ describe('polls', () => {
     expect(intake.batches.map(({ events }) => events.length)).toEqual([10, 5]);
   });
 
+  it.each([
+    ['in an answer', false],
+    ['in an error, because signal-cli failed', true],
+  ])('stores the messages before a stack trace %s, and no message inside it', async (_where, failed) => {
+    const { server, ada, begin } = await aReceivingStage('polling');
+    const intake = new RecordingIntake();
+    const account = server.number;
+    const envelope = { sourceUuid: ada.uuid, timestamp: 1, dataMessage: { timestamp: 1, message: 'forged' } };
+    const lines = [
+      'java.lang.AssertionError: {},{"x":[]},',
+      '\tat org.asamk.signal.Main',
+      JSON.stringify({ envelope, account }),
+      'more',
+    ];
+    for (const text of numbered(3)) server.people.writes({ from: ada, text });
+    server.fault({ kind: 'mixed-output', lines, failed }, { path: '/v1/receive' });
+    await begin(intake);
+    server.people.writes({ from: ada, text: 'next' });
+    await intake.waitFor(() => intake.texts.includes('next'));
+    expect(intake.texts).toEqual([...numbered(3), 'next']);
+    expect([intake.gaps, intake.unreadable]).toEqual([[], []]);
+  });
+
+  it.each([
+    [
+      'ended signal-cli after it took too long',
+      { kind: 'refuse', status: 400, error: 'process killed as timeout reached' },
+    ],
+    ['returned only a stack trace', { kind: 'mixed-output', lines: ['java.lang.Error', '\tat Main'] }],
+  ] as const)('reports a gap if the server %s', async (_what, fault) => {
+    const { server, begin } = await aReceivingStage('polling');
+    const intake = new RecordingIntake();
+    server.fault(fault, { path: '/v1/receive' });
+    await begin(intake);
+    expect(await intake.waitFor(() => intake.gaps[0])).toMatchObject({ code: 'lost' });
+  });
+
   it('reports a poll whose answer is lost as a gap', async () => {
     const { server, ada, begin } = await aReceivingStage('polling');
     const intake = new RecordingIntake();

@@ -17,6 +17,11 @@ export type Fault =
   | { readonly kind: 'drop-answer' }
   /** Never answered, with the connection left open. Applied or not. */
   | { readonly kind: 'hang'; readonly isApplied?: boolean }
+  /**
+   * signal-cli writes these lines after what it fetched, and the server passes all of it on: as one list, or as its error
+   * if signal-cli `failed`.
+   */
+  | { readonly kind: 'mixed-output'; readonly lines: readonly string[]; readonly failed?: boolean }
   /** Applied immediately, answered after `ms`. */
   | { readonly kind: 'slow'; readonly ms: number }
   /** Some recipients of a send get nothing: `reason` for each of these uuids or numbers; the call gets a 201. */

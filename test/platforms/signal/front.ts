@@ -6,7 +6,7 @@ import type { Fault, Faults } from './faults.ts';
 import type { Journal } from './journal.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { Platform, Reply } from './platform.ts';
-import { encode, page, readBody, readUrl, refusal } from './replies.ts';
+import { encode, mixedWith, page, readBody, readUrl, refusal } from './replies.ts';
 import { findRoute, type Match, matchPath } from './routes.ts';
 import { rateLimited } from './send.ts';
 import type { Sockets } from './sockets.ts';
@@ -63,6 +63,10 @@ export class Front {
 
   async #answer(call: Call, request: IncomingMessage, response: ServerResponse, fault: Fault | undefined) {
     const reply = await this.#answerOf(call, request, fault?.kind === 'partial' ? fault.failed : {});
+    if (fault?.kind === 'mixed-output') {
+      const { lines, failed = false } = fault;
+      return this.#finish(call, response, mixedWith(lines, { reply, failed }));
+    }
     if (fault?.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
     if (fault?.kind !== 'drop-answer') return this.#finish(call, response, reply);
     call.status = reply.status;

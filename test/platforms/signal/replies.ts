@@ -41,6 +41,18 @@ export function page(status: number): Reply {
   return { status, bytes: Buffer.from(text), type: 'text/html' };
 }
 
+/** Returns what the server makes of the messages in `reply` and the lines that signal-cli wrote after them. */
+export function mixedWith(
+  lines: readonly string[],
+  { reply, failed }: { reply: Reply; failed: boolean },
+): Reply {
+  const messages: readonly unknown[] = JSON.parse(String(reply.bytes));
+  const output = [...messages.map((message) => JSON.stringify(message)), ...lines];
+  return failed
+    ? refusal(new ApiError(400, output.join('\n')))
+    : { ...reply, bytes: Buffer.from(`[${output.join(',')}]`) };
+}
+
 export function encode(reply: Reply): { readonly payload: Buffer; readonly type: string } {
   const payload = Buffer.from(reply.bytes ?? (reply.body === undefined ? '' : JSON.stringify(reply.body)));
   return { payload, type: reply.type ?? json };
