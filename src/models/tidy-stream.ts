@@ -1,11 +1,18 @@
 /**
  * Makes a stream of events out of whatever a server answers a streamed request with, before an SDK reads it: any line
- * ends, events without a name, comments and other noise, an end without an empty line, one JSON body instead of a
- * stream. What is neither stays as it is.
+ * ends, events without a name, comments and other noise, an end without an empty line, JSON without events around it.
+ * What is neither stays as it is.
  */
 
 /** Chunk that stands for `[DONE]`, which the SDKs don't pass on: the server says that its answer is complete. */
 const doneChunk = '{"choices":[],"isDone":true}';
+
+/**
+ * Where one chunk follows another without the empty line that ends an event: GLM and Kimi send calls like this
+ * (eventsource-parser 31, openai-python 663). It matches nothing inside JSON, where a quote after `}{` ends a text and
+ * no letter comes after it.
+ */
+const nextJson = /(?<=\})\s*(?=\{"\w|\[DONE\]$)/;
 
 /** Returns a `fetch` with tidy answers to streamed requests. */
 export function withTidyStreams(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
@@ -63,7 +70,7 @@ class EventLines {
   }
 
   end(): string {
-    if (this.#kind === 'body') return eventOf('', this.#rest);
+    if (this.#kind === 'body') return eventsOf('', this.#rest.trim());
     return this.#lines(true) + this.#event();
   }
 
@@ -87,8 +94,15 @@ class EventLines {
     const [name, data] = [this.#name, this.#data.join('\n').trim()];
     this.#name = '';
     this.#data = [];
-    return eventOf(name, data);
+    return eventsOf(name, data);
   }
+}
+
+function eventsOf(name: string, data: string): string {
+  return data
+    .split(nextJson)
+    .map((json) => eventOf(name, json))
+    .join('');
 }
 
 function eventOf(name: string, data: string): string {

@@ -442,6 +442,21 @@ describe('OpenAI-compatible servers', () => {
     }
   });
 
+  it.each([
+    ['without empty lines between them', 'data: ', '\ndata: '],
+    ['with nothing between them', 'data: ', ''],
+    ['as lines of JSON', '', '\n'],
+  ])('reads chunks %s', async (_how, before, between) => {
+    const { server, provider } = await open({}, 'some-model');
+    const chunk = (choice: object) => JSON.stringify({ model: 'some-model', choices: [choice] });
+    const chunks = ['one ', '}{"two":[DONE]', '} {"'].map((content) => chunk({ delta: { content } }));
+    const end = chunk({ delta: {}, finish_reason: 'stop' });
+    server.script([{ garbage: `${before}${[...chunks, end, '[DONE]'].join(between)}\n\n` }]);
+    const events = await eventsOf(provider);
+    expect(textIn(events)).toBe('one }{"two":[DONE]} {"');
+    expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'end_turn' });
+  });
+
   it('joins text that arrives in parts', async () => {
     const { server, provider } = await open({}, 'some-model');
     const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] };
