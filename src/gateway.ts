@@ -96,10 +96,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     closers.add('loop watch', async () => loop.stop());
     const formatter = createMarkdownFormatter({ log });
     closers.add('markdown formatter', formatter.close);
-    const live = openLiveEvents(config, { ...infrastructure, log });
+    const { store, redis, holder } = infrastructure;
+    const live = openLiveEvents(config, { redis, holder, log });
     closers.add('live events', live.close);
     const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
-    const model = await openModel({ ...options, ...infrastructure, clock, closers, redact });
+    const model = await openModel({ ...options, store, clock, closers, redact });
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
@@ -111,14 +112,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       isAlone: config.role === 'all' && config.databaseUrl === undefined,
       texts: textsFor(config.language, config.texts),
       dispatcher: createEffectDispatcher(probe),
-      failures: createFailureStreaks({ ...infrastructure, log, redact }),
+      failures: createFailureStreaks({ store, log, redact }),
       feed: createFeed({ clock, log, live }),
       meters: createMetrics({
-        store: infrastructure.store,
-        clock,
-        loop,
-        formatter,
-        isRedisReady: infrastructure.redis.connections.isReady,
+        ...{ store, clock, loop, formatter },
+        isRedisReady: redis.connections.isReady,
         ...(model.waiting && { modelWaits: model.waiting }),
       }),
       model,
@@ -356,7 +354,7 @@ async function wireRuns(
     freedRoom: rooms.look,
   };
   const driver = createLaneDriver({
-    ...{ store, holder, clock, log, probe, texts, redact, framing, wakes },
+    ...{ store, holder, clock, log, probe, redact, framing, wakes },
     failures: stage.failures,
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,

@@ -13,7 +13,6 @@ import { newRowId } from '../store/base/keys.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
 import { releaseFailedRun, releaseLane } from '../store/lanes/leases.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
-import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { RunExit, RunOptions } from './execute-run.ts';
 
 export type DriveLaneDeps = ClaimModels & {
@@ -23,7 +22,6 @@ export type DriveLaneDeps = ClaimModels & {
   readonly log: Log;
   readonly probe: Probe;
   readonly wakes: Wakes;
-  readonly texts: ChatTexts;
   readonly leaseMs: number;
   readonly maxAttempts: number;
   /** Removes secrets from a text before it is stored. */

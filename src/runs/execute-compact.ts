@@ -1,9 +1,10 @@
 /** A run that only summarizes its session: `/compact`, or a caller's `summarize`. */
 import { BudgetSpentError } from '#contracts/call-ledger.ts';
-import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
 import type { ModelInfo, SystemBlock } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
+import type { Probe } from '#contracts/probe.ts';
 import { routeOf } from '#contracts/route.ts';
 import { faultText } from '../agent/fault-text.ts';
 import type { AgentLoopConfig, LoopLimits } from '../agent/loop-config.ts';
@@ -28,15 +29,16 @@ import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, timeLeft } from './run-history.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 
-export type CompactDeps = CompactorDeps &
-  RunFeedDeps & {
-    readonly clock: Clock;
-    readonly texts: ChatTexts;
-    readonly active: ActiveRuns;
-    /** How long a run may take, and how long it may still take to finish when the process stops, ms. */
-    readonly settings: { readonly limits: { readonly runTimeoutMs: number }; readonly handOverMs: number };
-    start(effects: Effects): void;
-  };
+export type CompactDeps = RunFeedDeps & {
+  readonly store: Store;
+  readonly log: Log;
+  readonly probe: Probe;
+  readonly texts: ChatTexts;
+  readonly active: ActiveRuns;
+  /** How long a run may take, and how long it may still take to finish when the process stops, ms. */
+  readonly settings: { readonly limits: { readonly runTimeoutMs: number }; readonly handOverMs: number };
+  start(effects: Effects): void;
+};
 
 type End = NonNullable<SummaryInput['end']>;
 
@@ -44,9 +46,10 @@ type End = NonNullable<SummaryInput['end']>;
 export async function executeCompact(
   deps: CompactDeps,
   run: ClaimedRun,
-  options: { readonly signal: AbortSignal; mayKeepLane(): boolean },
+  options: { readonly signal: AbortSignal; mayKeepLane(): boolean; readonly compactor: CompactorDeps },
 ): Promise<LaneExit | { readonly kind: 'handed-over' } | undefined> {
   const { store, active, probe } = deps;
+  const { mayKeepLane, compactor } = options;
   const { runId, laneKey, epoch } = run;
   const held = { laneKey, epoch, runId };
   const stopping = createStop(deps.settings, options.signal);
@@ -56,15 +59,15 @@ export async function executeCompact(
   const feed = new RunFeed(deps, run);
   feed.begin();
   try {
-    const end = await summarize(deps, run, { stopping, feed, mayKeepLane: options.mayKeepLane });
+    const end = await summarize(deps, run, { stopping, feed, mayKeepLane, compactor });
     if (end === 'lost') return undefined;
     if (end === 'handover') {
-      await store.write(handOver, { ...held, modelCalls: deps.calls.endAll() });
+      await store.write(handOver, { ...held, modelCalls: compactor.calls.endAll() });
       probe.reach('handing-over');
       return { kind: 'handed-over' };
     }
     const ended = 'effects' in end ? end : await store.write(endRun, { ...end, ...held, message: undefined });
-    if (!('effects' in end)) deps.calls.stored(end.modelCalls ?? []);
+    if (!('effects' in end)) compactor.calls.stored(end.modelCalls ?? []);
     deps.start(ended.effects);
     feed.end(reasonOf(end));
     probe.reach('finished');
@@ -87,16 +90,22 @@ type EndedSummary = Extract<SummaryStored, { readonly kind: 'ended' }>;
 async function summarize(
   deps: CompactDeps,
   run: ClaimedRun,
-  { stopping, feed, mayKeepLane }: { stopping: StopController; feed: RunFeed; mayKeepLane(): boolean },
+  input: {
+    readonly stopping: StopController;
+    readonly feed: RunFeed;
+    mayKeepLane(): boolean;
+    readonly compactor: CompactorDeps;
+  },
 ): Promise<'handover' | 'lost' | EndedSummary | End> {
-  const { store, texts, log, limits } = deps;
+  const { stopping, feed, mayKeepLane, compactor } = input;
+  const { store, texts, log } = deps;
   const { runId, laneKey } = run;
   const tell = (state: 'done' | 'failed') => feed.publish({ kind: 'compaction', runId, state });
   const endOf = (outcome: Outcome, reason: string, text?: string, detail?: string): End => ({
     endReason: outcome === 'answered' ? 'natural' : reason,
     ...{ detail, outcome, outcomeReason: reason, preview: undefined },
     parts: noticeParts(run, text),
-    modelCalls: deps.calls.endAll(),
+    modelCalls: compactor.calls.endAll(),
     mayKeepLane: mayKeepLane(),
   });
   const child = await childRunOf(store, run);
@@ -106,7 +115,7 @@ async function summarize(
     hint: await store.read(readCompactHint, { runId }),
     onWait: createBusyNotice(deps, run).onWait,
     begin: (oldTokens) => {
-      const { threshold } = limits;
+      const { threshold } = compactor.limits;
       feed.publish({ kind: 'compaction', runId, state: 'started', oldTokens, threshold });
     },
     progress: feed.progress,
@@ -115,7 +124,7 @@ async function summarize(
   const limitMs = timeLeft(deps.settings.limits.runTimeoutMs, run, child);
   const scope = openRunScope(stopping.signal, deps.clock, limitMs);
   try {
-    const done = await compactSession(deps, order, scope.signal);
+    const done = await compactSession(compactor, order, scope.signal);
     if (done.kind === 'too-short') return endOf('answered', 'command', texts.compactTooShort);
     tell(done.stored.kind === 'ended' ? 'done' : 'failed');
     if (done.stored.kind === 'ended') return done.stored;

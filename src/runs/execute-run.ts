@@ -113,7 +113,8 @@ export async function executeRun(
   run: ClaimedRun,
   options: RunOptions,
 ): Promise<RunExit | undefined> {
-  if (run.kind === 'compact') return executeCompact(compactorOf(deps, run, callsOf(deps, run)), run, options);
+  if (run.kind === 'compact')
+    return executeCompact(deps, run, { ...options, compactor: compactorOf(deps, run, callsOf(deps, run)) });
   const { store, active, log } = deps;
   const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
   const stopping = createStop(deps.settings, options.signal);
@@ -180,10 +181,10 @@ function createRecorder(
   run: ClaimedRun,
   { options, stopping, calls, live, channel, feed }: RecorderParts,
 ): RunRecorder {
-  const { settings, active } = deps;
+  const { store, clock, log, probe, texts, shaper, outbox, framing, start, settings, active } = deps;
   const { runId } = run;
   return new RunRecorder(run, {
-    ...deps,
+    ...{ store, clock, log, probe, texts, shaper, outbox, framing, start },
     capabilities: channel?.definition.capabilities ?? minCapabilities,
     replyToMode: settings.replyToMode,
     suppressAcknowledgements: settings.suppressAcknowledgements,
@@ -207,11 +208,12 @@ const purposes = { turn: 'turn', title: 'title', compact: 'summary' } as const s
   ModelPurpose
 >;
 
-function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCalls {
+function callsOf(deps: RunDeps, run: ClaimedRun): RunCalls {
+  const { store, clock, probe, freedRoom, rates, budgets } = deps;
   const limits = budgets?.limitsFor(run) ?? (async () => []);
   const purpose = purposes[run.kind];
   const rate = isUncounted(budgets?.uncounted ?? 'all', run) ? rates?.[run.model] : undefined;
-  return createRunCalls({ ...deps, purpose, rate, limits }, run);
+  return createRunCalls({ store, clock, probe, freedRoom, purpose, rate, limits }, run);
 }
 
 /** Returns the calls that the run waits for; empty unless it must be parked. */

@@ -18,17 +18,15 @@ export type RunCompactionDeps = Omit<CompactorDeps, 'model' | 'calls' | 'limits'
   readonly models: Models;
 };
 
-/** Adds what a compaction needs. The run's model sets the window, and also summarizes unless another model is set. */
-export function compactorOf<Deps extends RunCompactionDeps>(
-  deps: Deps,
+/** Returns what a compaction needs. The run's model sets the window, and also summarizes unless another model is set. */
+export function compactorOf(
+  { store, log, probe, models }: RunCompactionDeps,
   { agentId, model }: ClaimedRun,
   calls: RunCalls,
-): Deps & CompactorDeps {
-  const { models } = deps;
+): CompactorDeps {
   const summarizer = models.stackFor(models.nameFor(agentId, 'summary', model), calls.beside('summary'));
   return {
-    ...deps,
-    calls,
+    ...{ store, log, probe, calls },
     model: summarizer,
     // Read at each use: a refusal may have taught that the window is smaller.
     get limits() {

@@ -7,7 +7,6 @@ import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { createSettleCall } from '../../src/runs/park.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
-import { textsFor } from '../../src/texts/chat-texts.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
@@ -63,7 +62,6 @@ describe('a run whose call waits for an outside answer', () => {
       ...deps,
       holder,
       wakes: { wake: () => undefined, close: async () => undefined },
-      texts: textsFor('en'),
       leaseMs: faulty ? 100 : 10_000,
       maxAttempts: 3,
       redact: (text) => text,
