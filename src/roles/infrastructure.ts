@@ -109,10 +109,10 @@ async function openBoth<One, Other>(one: Promise<One>, other: Promise<Other>): P
 }
 
 async function openRedisFor(
-  { closers, ...ground }: InfrastructureDeps,
+  { config, log, clock, closers }: InfrastructureDeps,
   folderId: string,
 ): Promise<RunningRedis> {
-  const redis = await startRedis({ ...ground, folderId });
+  const redis = await startRedis({ config, log, clock, folderId });
   closers.add('redis', redis.stop);
   return redis;
 }
@@ -140,11 +140,10 @@ async function openStoreFor(
 /** Opens the channel to the other processes. A process with its own database has no others to notify. */
 export function openLiveEvents(
   { role, databaseUrl }: Config,
-  deps: Pick<Infrastructure, 'redis' | 'holder'> & { readonly log: Log },
+  { redis, holder, log }: Pick<Infrastructure, 'redis' | 'holder'> & { readonly log: Log },
 ): LiveEvents {
   if (role === 'all' && databaseUrl === undefined) return noLiveEvents;
-  const { connections, keys } = deps.redis;
-  return createLiveEvents({ ...deps, redis: connections, keys });
+  return createLiveEvents({ redis: redis.connections, keys: redis.keys, holder, log });
 }
 
 // Registers this process in the store, and finds the folder's dead processes by their free locks.

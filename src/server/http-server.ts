@@ -149,10 +149,10 @@ type Parts = {
 
 function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): void {
   const { clock, routes } = parts;
-  const limiter = createAttemptLimiter({ clock, lockouts: storedLockouts({ ...deps, clock }) });
+  const { token, store, log } = deps;
+  const limiter = createAttemptLimiter({ clock, lockouts: storedLockouts({ store, clock, log }) });
   const signIns = createSignIns({
-    ...deps,
-    clock,
+    ...{ token, store, clock, log },
     inUse: routes.sessionsInUse,
     onUse: () => watch.hurry(),
     onEnd: (session) => {
@@ -160,18 +160,18 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
       requests.end(session);
     },
   });
-  const watch = watchSignIns(signIns, deps.log);
+  const watch = watchSignIns(signIns, log);
   app.addHook('onListen', async () => watch.start());
   app.addHook('preClose', async () => watch.stop());
-  const identities = createIdentityCheck({ token: deps.token, signIns, limiter });
+  const identities = createIdentityCheck({ token, signIns, limiter });
   const whose = (request: FastifyRequest) => sourceOf(request.ip, request.socket.remoteAddress);
   // All ports of a host share its cookies, so the name contains the port.
   const cookieName = () => `parley-${parts.port()}`;
 
   app.register(cookiePlugin);
-  registerSockets(app, deps.log, routes);
+  registerSockets(app, log, routes);
   mountRequestAuth(app, {
-    log: deps.log,
+    log,
     identities,
     cookieName,
     origins: () =>
@@ -183,9 +183,9 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     sourceOf: whose,
   });
   const requests = watchRequests(app);
-  describeApi(app, { ...deps, cookieName });
+  describeApi(app, { version: deps.version, cookieName });
   app.register(async (scope) => {
-    const { operations, store, log, status } = deps;
+    const { operations, status } = deps;
     mountStatus(scope, deps);
     serveOperations(scope, { ...operations, store, log, status, signIns, issueLinks: parts.links });
     mountSignIn(scope, {

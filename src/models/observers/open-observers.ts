@@ -40,7 +40,10 @@ export async function openObservers(
   };
 }
 
-async function openTracing({ tracing }: Pick<Config, 'tracing'>, deps: ObserversDeps) {
+async function openTracing(
+  { tracing }: Pick<Config, 'tracing'>,
+  { clock, log, version, redact }: ObserversDeps,
+) {
   const { endpoint } = tracing;
   if (endpoint === undefined) return undefined;
   const [{ createOtlpTracer }, { tracedCalls }] = await Promise.all([
@@ -48,8 +51,8 @@ async function openTracing({ tracing }: Pick<Config, 'tracing'>, deps: Observers
     import('./traced-calls.ts'),
   ]);
   const headers = revealAll(tracing.headers);
-  const tracer = createOtlpTracer({ ...deps, endpoint, headers, fetch: outboundFetch });
-  return { tracer, calls: tracedCalls(tracer, deps.clock) };
+  const tracer = createOtlpTracer({ clock, log, version, redact, endpoint, headers, fetch: outboundFetch });
+  return { tracer, calls: tracedCalls(tracer, clock) };
 }
 
 async function openPayloadLog(
