@@ -8,16 +8,18 @@ import { createSubagentsTool } from './subagents-tool.ts';
 
 /** Provides the tools for sub-agents, like any plugin does. */
 export function subagentsPlugin(
-  deps: Omit<SpawnToolDeps, 'limits' | 'agents' | 'authority'> & { readonly config: Config },
+  deps: Pick<SpawnToolDeps, 'store' | 'models' | 'probe' | 'start'> & { readonly config: Config },
 ): PluginDefinition {
-  const { agents, subagents } = deps.config;
+  const { config, store, models, probe, start } = deps;
+  const { agents, subagents } = config;
+  const { authority } = subagents;
   const limits = spawnLimits(subagents);
   return {
     id: 'subagents',
     configSchema: z.unknown(),
     setup: ({ tools }) => {
       tools.register('sessions_spawn', (run) =>
-        createSpawnTool({ ...deps, agents, limits, authority: subagents.authority }, run),
+        createSpawnTool({ store, models, probe, start, agents, limits, authority }, run),
       );
       tools.register('subagents', (run) => createSubagentsTool(deps, run));
       tools.register('agents_list', (run) => createAgentsListTool(agents, run));

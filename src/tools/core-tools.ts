@@ -13,19 +13,16 @@ import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
 
 /** Provides the tools that every agent has, like any plugin does. */
-export function corePlugin({
-  store,
-  config,
-  agents,
-  workspaceReader,
-  ...deps
-}: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> & {
-  readonly store: Store;
-  readonly config: Pick<Config, 'dataDir' | 'media'>;
-  /** Returns the workspace reader provided by a plugin, if there is one; call it once all plugins are set up. */
-  workspaceReader(): WorkspaceReader | undefined;
-  readonly agents: { settingsOf(id: AgentId): Pick<AgentSettings, 'tools'> };
-}): PluginDefinition {
+export function corePlugin(
+  deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> & {
+    readonly store: Store;
+    readonly config: Pick<Config, 'dataDir' | 'media'>;
+    /** Returns the workspace reader provided by a plugin, if there is one; call it once all plugins are set up. */
+    workspaceReader(): WorkspaceReader | undefined;
+    readonly agents: { settingsOf(id: AgentId): Pick<AgentSettings, 'tools'> };
+  },
+): PluginDefinition {
+  const { toolSender, shaper, capabilitiesFor, store, config, workspaceReader, agents } = deps;
   const files: OutgoingFilesDeps = {
     mediaDir: mediaFolder(config.dataDir),
     maxFileBytes: bytesOf(config.media.maxMb),
@@ -40,7 +37,9 @@ export function corePlugin({
     setup: ({ tools }) => {
       // A run that is only recorded has no one to send to.
       tools.register('message', (run) =>
-        run.route ? createMessageTool({ ...deps, ...files, routeTo }, run) : undefined,
+        run.route
+          ? createMessageTool({ toolSender, shaper, capabilitiesFor, ...files, routeTo }, run)
+          : undefined,
       );
       tools.register('session_status', (run) => createSessionStatusTool(store, run));
       tools.register('sessions_list', (run) => createSessionsListTool(store, run));
