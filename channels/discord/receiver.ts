@@ -61,7 +61,7 @@ export class Receiver {
   #isPlanned = false;
 
   private constructor(deps: ReceiverDeps, intake: Intake, contacts: Contacts) {
-    const { bot, config } = deps;
+    const { api, bot, clock, config, interactions, log, pace } = deps;
     this.#deps = deps;
     this.#intake = intake;
     this.#anchors = new Map(intake.anchors);
@@ -70,18 +70,16 @@ export class Receiver {
     const recent = new RecentAuthors(bot);
     this.#directory = directory;
     this.#recent = recent;
-    this.#reader = new Reader({ ...deps, directory, recent });
+    this.#reader = new Reader({ bot, clock, interactions, directory, recent });
     this.#queue = new IntakeQueue({
-      ...deps,
+      ...{ clock, log },
       accept: (batch) => intake.accept(batch),
       cursorFor: (newest) => this.#cursorFor(newest),
       onStored: (batch) => this.#stored(batch),
       onTakenOver: () => void this.#stopAll(),
     });
     this.#history = new History({
-      ...deps,
-      directory,
-      contacts,
+      ...{ api, clock, log, directory, contacts },
       maxAgeMs: config.backfillHours * 3_600_000,
       anchors: this.#anchors,
       floor: () => this.#floor,
@@ -91,7 +89,7 @@ export class Receiver {
       onOverflow: () => this.#giveUp(),
     });
     this.#gateway = new Gateway({
-      ...deps,
+      ...{ api, clock, log, pace },
       token: config.token,
       onDispatch: (dispatch) => this.#receive(dispatch),
       onSessionLost: () => this.#sessionChanged(),
