@@ -4,8 +4,8 @@
  */
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ChildView } from '#contracts/child.ts';
-import type { ClientMessage, Conversation } from '../client/conversation.js';
 import { emptyConversation, messagesInOrder, notesOf, reduce } from '../client/conversation.js';
+import type { ClientMessage, Conversation } from '../client/conversation-types.ts';
 import { childLine } from './child-lines.ts';
 
 export type ChatLine =
@@ -143,15 +143,12 @@ function frameLine(frame: ServerFrame, waiting: ReadonlySet<string>): readonly C
 }
 
 /** The run's calls and notes, each to be printed once. */
-function activityOf({
-  run,
-  ...rest
-}: Conversation): readonly { readonly key: string; readonly text: string }[] {
+function activityOf({ run }: Conversation): readonly { readonly key: string; readonly text: string }[] {
   if (run === undefined) return [];
   const calls = run.tools.filter(({ state }) => state === 'started');
   return [
     ...calls.map(({ callId, name }) => ({ key: `${run.id} ${callId}`, text: name })),
-    ...notesOf({ run, ...rest }).map(({ text }) => ({ key: `${run.id} ${text}`, text })),
+    ...notesOf({ run }).map(({ text }) => ({ key: `${run.id} ${text}`, text })),
   ];
 }
 

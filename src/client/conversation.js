@@ -1,12 +1,23 @@
 /**
  * A conversation as a client shows it, page and terminal alike: a pure function of the gateway's frames, which carry the
  * session's feed and what is stored. Messages and tool calls are kept by id, so what arrives twice (live and read, sent
- * and stored) changes nothing, and the stored activity replaces what events reported. Types are in conversation.d.ts.
+ * and stored) changes nothing, and the stored activity replaces what events reported.
+ *
+ * The page loads this file as it is: types are in comments, and tsc checks them.
+ */
+/**
+ * @import { ChildView } from '#contracts/child.ts'
+ * @import { ClientEvent } from '#contracts/feed.ts'
+ * @import { TimelineItem } from '#contracts/timeline.ts'
+ * @import {
+ *   ClientMessage, ClientRun, Conversation, ConversationInput, Entry, Frame, RunEvent, Step
+ * } from './conversation-types.ts'
  */
 
 /** Kinds of events to ask for in `hello`, since clients of version 0.2.0 don't know them. */
 export const knownEvents = ['compaction', 'output'];
 
+/** @type {Conversation} */
 export const emptyConversation = {
   messages: new Map(),
   of: undefined,
@@ -25,15 +36,19 @@ const openStates = new Set(['held', 'waiting', 'taken', 'delivering']);
 /** This many of the last items are reread after a pause, because their states may have changed. */
 const readAgain = 50;
 
-/** Returns where a new connection starts to read: before every item whose state may have changed since. */
+/**
+ * Returns where a new connection starts to read: before every item whose state may have changed since.
+ * @param {Conversation} state
+ */
 export function resumeFrom(state) {
-  const open = [...state.messages.values()].filter(
-    (message) => message.position !== undefined && openStates.has(message.state),
+  const open = [...state.messages.values()].flatMap((message) =>
+    message.position !== undefined && openStates.has(message.state) ? [message.position] : [],
   );
-  const after = Math.min(state.position - readAgain, ...open.map(({ position }) => position - 1));
+  const after = Math.min(state.position - readAgain, ...open.map((position) => position - 1));
   return { after: Math.max(0, after), of: state.of };
 }
 
+/** @type {Step<ConversationInput>} */
 export function reduce(state, input) {
   switch (input.kind) {
     case 'connection':
@@ -64,6 +79,7 @@ export function reduce(state, input) {
 /**
  * Returns what to say about the run besides its calls and its answer: `{ kind, text, progress? }`, each kind once.
  * `progress` is the share that is done.
+ * @param {Pick<Conversation, 'run'>} state
  */
 export function notesOf({ run }) {
   if (run === undefined) return [];
@@ -81,11 +97,15 @@ const summaryWords = {
   failed: "Parley couldn't summarize earlier messages",
 };
 
+/** @param {NonNullable<ClientRun['summary']>} summary */
 function progressOf({ state, progress }) {
   return state === 'started' && progress > 0 ? { progress } : {};
 }
 
-/** Returns the messages, oldest first; those without a place in the timeline come last, in order of arrival. */
+/**
+ * Returns the messages, oldest first; those without a place in the timeline come last, in order of arrival.
+ * @param {Conversation} state
+ */
 export function messagesInOrder(state) {
   return [...state.messages.values()].sort((a, b) => placeOf(a) - placeOf(b) || 0);
 }
@@ -93,59 +113,75 @@ export function messagesInOrder(state) {
 /**
  * Returns the messages in order with the sub-agents among them, each after what the timeline contained when it was
  * spawned. Its place never changes.
+ * @param {Conversation} state
+ * @returns {readonly Entry[]}
  */
 export function entriesInOrder(state) {
-  const messages = messagesInOrder(state).map((message) => ({ kind: 'message', at: message.at, message }));
-  const placed = messages.filter(({ message }) => message.position !== undefined);
-  const behind = (child) => placed.findLast(({ at }) => at <= child.createdAt)?.message.position ?? 0;
-  const children = state.children.map((child) => ({
-    kind: 'child',
-    at: child.createdAt,
-    child,
-    place: behind(child) + 0.25,
-  }));
-  const placeOfEntry = (entry) => entry.place ?? placeOf(entry.message);
-  return [...messages, ...children].sort((a, b) => placeOfEntry(a) - placeOfEntry(b) || 0);
+  const messages = messagesInOrder(state);
+  const placed = messages.filter(({ position }) => position !== undefined);
+  /** @param {ChildView} child */
+  const behind = (child) => placed.findLast(({ at }) => at <= child.createdAt)?.position ?? 0;
+  /** @type {(Entry & { readonly place: number })[]} */
+  const entries = [
+    ...messages.map((message) => ({ at: message.at, message, place: placeOf(message) })),
+    ...state.children.map((child) => ({ at: child.createdAt, child, place: behind(child) + 0.25 })),
+  ];
+  return entries.sort((a, b) => a.place - b.place || 0);
 }
 
 /** States of messages that never get their own place: they stay where they were sent, a command before its answer. */
 const placeless = new Set(['command', 'told', 'refused', 'ignored', 'failed', 'duplicate']);
 
+/** @param {ClientMessage} message */
 function placeOf(message) {
   if (message.position !== undefined) return message.position;
   const isKnown = placeless.has(message.state) && message.after !== undefined;
   return isKnown ? message.after + 0.5 : Number.POSITIVE_INFINITY;
 }
 
-/** Returns the position before the message, which is unknown until the timeline is loaded. */
+/**
+ * Returns the position before the message, which is unknown until the timeline is loaded.
+ * @param {Conversation} state
+ * @param {ClientMessage} message
+ */
 function sentAfter(state, message) {
   return message.after ?? (state.isLoaded ? state.position : undefined);
 }
 
 /**
  * Returns the id under which a failed message is sent once more, always the same one, so that two presses or two tabs
- * start one run. Undefined if it can't be sent from here, or has been.
+ * start one run. Undefined if it can't be sent from the client's `channel`, or has been.
+ * @param {Conversation} state
+ * @param {ClientMessage} message
+ * @param {string} channel
  */
-export function retryIdOf(state, message) {
-  const { id, state: outcome, channel, position, files } = message;
-  if (outcome !== 'failed' || channel !== 'web' || position === undefined || files !== undefined)
+export function retryIdOf(state, message, channel) {
+  const { id, state: outcome, position, files } = message;
+  if (outcome !== 'failed' || message.channel !== channel || position === undefined || files !== undefined)
     return undefined;
   const retryId = nextUuid(id);
   return state.messages.has(retryId) ? undefined : retryId;
 }
 
-/** Returns the UUID with its last 12 hexadecimal digits counted up; version and variant stay. */
+/**
+ * Returns the UUID with its last 12 hexadecimal digits counted up; version and variant stay.
+ * @param {string} id
+ */
 function nextUuid(id) {
   const tail = (Number.parseInt(id.slice(24), 16) + 1) % 2 ** 48;
   return `${id.slice(0, 24)}${tail.toString(16).padStart(12, '0')}`;
 }
 
-/** True while the agent is working in this conversation, as far as the page knows. */
+/**
+ * True while the agent is working in this conversation, as far as the page knows.
+ * @param {Conversation} state
+ */
 export function isWorking(state) {
   if (state.run !== undefined) return true;
   return [...state.messages.values()].some((message) => message.state === 'taken');
 }
 
+/** @type {Step<Frame>} */
 function onFrame(state, frame) {
   switch (frame.type) {
     case 'ack':
@@ -184,8 +220,10 @@ function onFrame(state, frame) {
 /** For these, the message that asked shows the decision. */
 const decided = new Set(['approved', 'denied']);
 
+/** @type {Step<Frame<'ack'>>} */
 function onAck(state, frame) {
-  if (frame.text !== undefined && !decided.has(frame.reason)) return onTold(state, frame);
+  if (frame.text !== undefined && !decided.has(frame.reason ?? ''))
+    return onTold(state, frame.id, frame.text);
   const message = state.messages.get(frame.id);
   // Once the timeline has the message, its state is more recent.
   if (message === undefined || message.position !== undefined) return state;
@@ -193,27 +231,41 @@ function onAck(state, frame) {
   return changeMessage(state, frame.id, { state: frame.state, reason: frame.reason, after });
 }
 
-/** Shows the answer to a press that decided nothing, below the messages so far. */
-function onTold(state, { id, text }) {
+/**
+ * Shows the answer to a press that decided nothing, below the messages so far.
+ * @type {(state: Conversation, id: string, text: string) => Conversation}
+ */
+function onTold(state, id, text) {
+  if (state.messages.has(id)) return state;
   const at = Math.max(0, ...[...state.messages.values()].map((message) => message.at));
-  const told = { id, author: { kind: 'notice' }, text, state: 'told', at, after: state.position };
-  return state.messages.has(id) ? state : putMessage(state, told);
+  return putMessage(state, {
+    id,
+    author: { kind: 'notice' },
+    text,
+    state: 'told',
+    at,
+    after: state.position,
+  });
 }
 
-function onProblem(state, frame) {
-  const message = state.messages.get(frame.id);
-  if (message === undefined || frame.retry) return state;
-  const after = sentAfter(state, message);
-  return changeMessage(state, frame.id, { state: 'failed', problem: frame.message, after });
+/** @type {Step<Frame<'problem'>>} */
+function onProblem(state, { id = '', message: problem, retry }) {
+  const message = state.messages.get(id);
+  if (message === undefined || retry) return state;
+  return changeMessage(state, id, { state: 'failed', problem, after: sentAfter(state, message) });
 }
 
-/** Switches to the given session: drops all that was read of another one; unsent messages move to the new one. */
+/**
+ * Switches to the given session: drops all that was read of another one; unsent messages move to the new one.
+ * @type {Step<string | undefined>}
+ */
 function sessionNow(state, of) {
   if (state.of === undefined || state.of === of) return { ...state, of };
   const messages = [...state.messages].filter(([, message]) => message.state === 'sending');
   return { ...state, of, messages: new Map(messages), position: 0, isLoaded: false, ...nothingGoesOn };
 }
 
+/** @type {Step<readonly TimelineItem[]>} */
 function onItems(state, items) {
   const messages = new Map(state.messages);
   let { position, preview } = state;
@@ -242,12 +294,17 @@ function onItems(state, items) {
   return { ...state, messages, position, preview, isLoaded: true };
 }
 
-/** Places messages that an earlier page left unsent, after all stored ones. */
+/**
+ * Places messages that an earlier page left unsent, after all stored ones.
+ * @param {Map<string, ClientMessage>} messages
+ * @param {number} position
+ */
 function placeUnsent(messages, position) {
   for (const [id, message] of messages)
     if (message.position === undefined) messages.set(id, { ...message, after: position });
 }
 
+/** @type {Step<Frame<'message'>>} */
 function onMessage(state, frame) {
   const known = state.messages.get(frame.messageId);
   const next = putMessage(state, {
@@ -262,6 +319,7 @@ function onMessage(state, frame) {
   return { ...next, preview: undefined };
 }
 
+/** @type {Step<ClientEvent>} */
 function onEvent(state, event) {
   if (event.kind === 'changed') return state;
   const isOver = state.endedRun === event.runId;
@@ -269,6 +327,7 @@ function onEvent(state, event) {
   return isOver ? state : { ...state, run: withEvent(runOf(state, event.runId), event) };
 }
 
+/** @type {Step<RunEvent<'run'>>} */
 function onRun(state, { runId, state: step }) {
   // The next run may have begun elsewhere before this end was heard of.
   if (step === 'ended')
@@ -278,6 +337,7 @@ function onRun(state, { runId, state: step }) {
   return { ...state, endedRun: undefined, run: { ...run, wasSteered, waitsFor: undefined } };
 }
 
+/** @type {(run: ClientRun, event: RunEvent) => ClientRun} */
 function withEvent(run, event) {
   switch (event.kind) {
     case 'tool':
@@ -300,36 +360,46 @@ function withEvent(run, event) {
   }
 }
 
-/** A call's end replaces its start, and a start that comes after it says nothing. 0.2.0 doesn't name the call. */
+/**
+ * A call's end replaces its start, and a start that comes after it says nothing. 0.2.0 doesn't name the call.
+ * @type {(run: ClientRun, event: RunEvent<'tool'>) => ClientRun}
+ */
 function withTool(run, { name, callId = name, state }) {
   const known = run.tools.findIndex((tool) => tool.callId === callId);
   if (known === -1) return { ...run, tools: [...run.tools, { callId, name, state }] };
   return state === 'started' ? run : { ...run, tools: run.tools.with(known, { callId, name, state }) };
 }
 
-/** The stored run replaces what events reported of calls that haven't ended; facts that aren't stored are kept. */
+/**
+ * The stored run replaces what events reported of calls that haven't ended; facts that aren't stored are kept.
+ * @type {(state: Conversation, stored: NonNullable<Frame<'standing'>['run']>) => ClientRun}
+ */
 function storedRun(state, { runId, tools, callIds = tools, waitsFor }) {
   const run = runOf(state, runId);
   const kept = run.tools.filter((tool) => tool.state !== 'started' || callIds.includes(tool.callId));
   const missing = callIds
-    .map((callId, index) => ({ callId, name: tools[index], state: 'started' }))
+    .map((callId, index) => ({ callId, name: tools[index] ?? '', state: /** @type {const} */ ('started') }))
     .filter(({ callId }) => !kept.some((tool) => tool.callId === callId));
   return { ...run, tools: [...kept, ...missing], waitsFor };
 }
 
+/** @type {(state: Conversation, id: string) => ClientRun} */
 function runOf(state, id) {
   return state.run?.id === id ? state.run : { id, tools: [], wasSteered: false };
 }
 
+/** @type {Step<ClientMessage>} */
 function putMessage(state, message) {
   return { ...state, messages: new Map(state.messages).set(message.id, message) };
 }
 
+/** @type {(state: Conversation, id: string, change: Partial<ClientMessage>) => Conversation} */
 function changeMessage(state, id, change) {
   const message = state.messages.get(id);
   return message === undefined ? state : putMessage(state, { ...message, ...change });
 }
 
+/** @type {Step<string>} */
 function removeMessage(state, id) {
   const messages = new Map(state.messages);
   messages.delete(id);

@@ -3,8 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ClientEvent } from '#contracts/feed.ts';
 import {
-  type Conversation,
-  type ConversationInput,
   emptyConversation,
   entriesInOrder,
   isWorking,
@@ -14,6 +12,7 @@ import {
   resumeFrom,
   retryIdOf,
 } from '../../src/client/conversation.js';
+import type { Conversation, ConversationInput } from '../../src/client/conversation-types.ts';
 import { holds } from '../support/holds.ts';
 
 const after = (...frames: readonly ServerFrame[]) =>
@@ -59,7 +58,7 @@ describe('the conversation of the page', () => {
     };
     const retryOf = (...items: readonly ReturnType<typeof failed>[]) => {
       const state = after({ type: 'items', items });
-      return messagesInOrder(state).map((message) => retryIdOf(state, message));
+      return messagesInOrder(state).map((message) => retryIdOf(state, message, 'web'));
     };
     const second = '00000000-0000-4000-8000-000000000100';
     expect(retryOf(failed(first))).toEqual([second]);

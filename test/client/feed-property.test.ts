@@ -16,13 +16,8 @@ import type { ChildView } from '#contracts/child.ts';
 import type { ClientEvent } from '#contracts/feed.ts';
 import type { TimelineActivity, TimelineItem } from '#contracts/timeline.ts';
 import { type ChatLine, emptyTranscript, received } from '../../src/cli/chat-transcript.ts';
-import {
-  type Conversation,
-  emptyConversation,
-  knownEvents,
-  messagesInOrder,
-  reduce,
-} from '../../src/client/conversation.js';
+import { emptyConversation, knownEvents, messagesInOrder, reduce } from '../../src/client/conversation.js';
+import type { Conversation } from '../../src/client/conversation-types.ts';
 import { holds } from '../support/holds.ts';
 
 const kinds = [

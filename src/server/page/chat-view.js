@@ -54,11 +54,11 @@ function Messages({ conversation, status, actions }) {
     day = itsDay;
     return html`${isNewDay && html`<div class="day" key=${`day-${itsDay}`}>${itsDay}</div>`}
       ${
-        entry.kind === 'child'
+        entry.child !== undefined
           ? html`<${ChildLine} key=${`child-${entry.child.id}`} child=${entry.child} />`
           : html`<${Message} key=${entry.message.id} message=${entry.message}
               quoted=${conversation.messages.get(entry.message.replyTo)}
-              retryId=${retryIdOf(conversation, entry.message)} actions=${actions} />`
+              retryId=${retryIdOf(conversation, entry.message, 'web')} actions=${actions} />`
       }`;
   });
 }

@@ -1,17 +1,20 @@
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ChildView } from '#contracts/child.ts';
-import type { ToolState } from '#contracts/feed.ts';
+import type { ClientEvent, ToolState } from '#contracts/feed.ts';
 import type { TimelineActivity, TimelineItem } from '#contracts/timeline.ts';
 
-export type ClientMessage = Partial<Omit<TimelineItem, 'messageId'>> &
-  Pick<TimelineItem, 'author' | 'text' | 'state' | 'at'> & {
-    readonly id: string;
-    /** The position before it, if it has none of its own. */
-    readonly after?: number;
-    /** Why the gateway couldn't read it. */
-    readonly problem?: string;
-  };
+/** A message; only stored ones have every member of a timeline's item. */
+export type ClientMessage = Pick<TimelineItem, 'author' | 'text' | 'state' | 'at'> & {
+  readonly [Member in Exclude<keyof TimelineItem, 'messageId'>]?: TimelineItem[Member] | undefined;
+} & {
+  readonly id: string;
+  /** The position before it, if it has none of its own. */
+  readonly after?: number | undefined;
+  /** Why the gateway couldn't read it. */
+  readonly problem?: string;
+};
 
+/** The run that is working, or waits for something outside. */
 export type ClientRun = {
   readonly id: string;
   readonly tools: readonly {
@@ -22,10 +25,11 @@ export type ClientRun = {
     readonly output?: string;
   }[];
   readonly wasSteered: boolean;
-  readonly waitsFor?: string;
-  readonly summary?: { readonly state: 'started' | 'done' | 'failed'; readonly progress: number };
+  readonly waitsFor?: string | undefined;
+  readonly summary?: { readonly state: RunEvent<'compaction'>['state']; readonly progress: number };
 };
 
+/** All that a client shows of a conversation. */
 export type Conversation = {
   readonly messages: ReadonlyMap<string, ClientMessage>;
   /** The session whose positions are counted, as the gateway names it. */
@@ -43,12 +47,19 @@ export type Conversation = {
   readonly connection: 'connecting' | 'open' | 'lost';
 };
 
+/** A line of a conversation; `at` in ms. */
+export type Entry = { readonly at: number } & (
+  | { readonly message: ClientMessage; readonly child?: never }
+  | { readonly child: ChildView; readonly message?: never }
+);
+
 type UnsentFrame = {
   readonly id: string;
   readonly text: string;
   readonly attachments?: readonly { readonly name: string }[];
 };
 
+/** Input of `reduce`: a frame, or what the client did itself. */
 export type ConversationInput =
   | { readonly kind: 'connection'; readonly state: Conversation['connection'] }
   /** A message that the gateway hasn't acknowledged; `at` in ms. */
@@ -58,21 +69,14 @@ export type ConversationInput =
   | { readonly kind: 'preview-settled' }
   | { readonly kind: 'frame'; readonly frame: ServerFrame };
 
-export const knownEvents: readonly string[];
-export const emptyConversation: Conversation;
-export function reduce(state: Conversation, input: ConversationInput): Conversation;
-export function resumeFrom(state: Conversation): { readonly after: number; readonly of: string | undefined };
-export function messagesInOrder(state: Conversation): readonly ClientMessage[];
-export function entriesInOrder(
-  state: Conversation,
-): readonly (
-  | { readonly message: ClientMessage; readonly child?: never }
-  | { readonly child: ChildView; readonly message?: never }
-)[];
-export function notesOf(state: Conversation): readonly {
-  readonly kind: 'summary' | 'steered' | 'waits';
-  readonly text: string;
-  readonly progress?: number;
-}[];
-export function isWorking(state: Conversation): boolean;
-export function retryIdOf(state: Conversation, message: ClientMessage): string | undefined;
+/** Returns the next state; changes nothing. */
+export type Step<Input> = (state: Conversation, input: Input) => Conversation;
+
+/** The frames of a type, or all. */
+export type Frame<Type = ServerFrame['type']> = Extract<ServerFrame, { readonly type: Type }>;
+
+/** The events of a run. */
+export type RunEvent<Kind = Exclude<ClientEvent['kind'], 'changed'>> = Extract<
+  ClientEvent,
+  { readonly kind: Kind }
+>;
