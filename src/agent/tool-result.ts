@@ -12,7 +12,8 @@ import {
   type ToolCallData,
 } from '#contracts/message.ts';
 import type { TimelineStep } from '#contracts/timeline.ts';
-import { maxResultBytes } from '#contracts/tool.ts';
+import { maxResultBytes, type ToolOutput } from '#contracts/tool.ts';
+import { cleanUntrusted, newDelimiter, wrapUntrusted } from '../texts/untrusted-text.ts';
 import { type FitImage, fitImage } from './fit-image.ts';
 import type { ToolResult } from './loop-config.ts';
 import type { AbortReason } from './run-scope.ts';
@@ -20,6 +21,8 @@ import type { AbortReason } from './run-scope.ts';
 const maxImages = 8;
 /** Longest metadata, UTF-16 units of its JSON; fits the longest message that a tool can send. */
 const maxMetadataLength = 256 * 1024;
+/** Room for the note about images and for the lines around strangers' text, bytes. */
+const enclosureBytes = 640;
 /** At most this many images are checked. */
 const maxChecked = 64;
 const metadataShape: ShapeLimits = { depth: 16, values: 10_000 };
@@ -48,12 +51,25 @@ export function boundResult(result: ToolResult): ToolResult {
   const metadata = jsonOrNothing(output.metadata);
   return {
     output: {
-      text: fitBytes(note + output.text, maxResultBytes),
+      text: fitBytes(note + textOf(output), maxResultBytes),
       ...(kept.length === 0 ? {} : { images: kept }),
       ...(metadata === undefined ? {} : { metadata }),
     },
     isError,
   };
+}
+
+/** Joins strangers' text, enclosed as data, and the tool's own, which stays whole: it says how to read on. */
+function textOf({ untrusted, text }: ToolOutput): string {
+  if (typeof untrusted?.text !== 'string') return text;
+  const own = text === '' ? '' : `\n${text}`;
+  const room = maxResultBytes - enclosureBytes - Buffer.byteLength(own);
+  // Cleaning may lengthen it, so it is cut afterwards.
+  const data = fitBytes(
+    cleanUntrusted(untrusted.text.slice(0, maxResultBytes)),
+    Math.max(room, enclosureBytes),
+  );
+  return wrapUntrusted(data, String(untrusted.about), newDelimiter()) + own;
 }
 
 /** Builds the transcript message of one result: the `tool_result` part, then a part for each image. */

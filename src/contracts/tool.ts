@@ -74,6 +74,8 @@ export const maxResultBytes = 32 * 1024;
 export type ToolOutput = {
   /** Text for the model; at most `maxResultBytes` of it. */
   readonly text: string;
+  /** Strangers' text, such as a web page. The model gets it before `text`, enclosed as data; `about` says what it is. */
+  readonly untrusted?: { readonly about: string; readonly text: string };
   readonly images?: readonly { readonly mimeType: string; readonly base64: string }[];
   /** For the page and the log, not for the model. */
   readonly metadata?: Record<string, unknown>;
