@@ -70,7 +70,7 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
 const modulesByAddress = {
   name: 'modules-by-address',
   transform: {
-    filter: { id: /\/src\/.*\.ts$/, code: "new URL('." },
+    filter: { id: /\/(?:src|plugins)\/.*\.ts$/, code: "new URL('." },
     handler(code, id) {
       const served = code.replace("new URL('../client/", "new URL('./client/");
       return served.replace(/new URL\('(\.[^']*)\.ts', import\.meta\.url\)/g, (_text, path) => {

@@ -392,6 +392,7 @@ export const fileSchema = z.strictObject({
           enabled: z.boolean().default(false).describe('The shell tools: commands in a sandbox.'),
         })
         .prefault({}),
+      web: z.looseObject({ enabled: z.boolean().default(true).describe('The web tools.') }).prefault({}),
     })
     .prefault({}),
   shutdownMs: milliseconds(15_000).describe(
