@@ -9,10 +9,10 @@ const doneChunk = '{"choices":[],"isDone":true}';
 
 /**
  * Where one chunk follows another without the empty line that ends an event: GLM and Kimi send calls like this
- * (eventsource-parser 31, openai-python 663). It matches nothing inside JSON, where a quote after `}{` ends a text and
- * no letter comes after it.
+ * (eventsource-parser 31, openai-python 663, 9router 3492). It matches nothing inside JSON, where a quote after `}{`
+ * ends a text and no letter comes after it.
  */
-const nextJson = /(?<=\})\s*(?=\{"\w|\[DONE\]$)/;
+const nextJson = /(?<=\})\s*(?:data:\s*)?(?=\{"\w|\[DONE\]$)/;
 
 /** Returns a `fetch` with tidy answers to streamed requests. */
 export function withTidyStreams(fetch: typeof globalThis.fetch): typeof globalThis.fetch {

@@ -445,7 +445,9 @@ describe('OpenAI-compatible servers', () => {
   it.each([
     ['without empty lines between them', 'data: ', '\ndata: '],
     ['with nothing between them', 'data: ', ''],
+    ['with no line between them', 'data: ', 'data: '],
     ['as lines of JSON', '', '\n'],
+    ['after a first one without a field', '', '\n\ndata: '],
   ])('reads chunks %s', async (_how, before, between) => {
     const { server, provider } = await open({}, 'some-model');
     const chunk = (choice: object) => JSON.stringify({ model: 'some-model', choices: [choice] });
