@@ -14,11 +14,13 @@ import type { DiscordConfig } from './config.ts';
 import { readRefusal } from './failures.ts';
 import type { OutgoingFile, SendBody, TextBody } from './outbound.ts';
 import { idSchema, userSchema } from './payload-schema.ts';
+import { fieldsOf } from './raw-fields.ts';
 import { makeRequest } from './rest-request.ts';
 
 const messageIdSchema = z.object({ id: idSchema });
 const listSchema = z.array(z.unknown());
 const objectSchema = z.record(z.string(), z.unknown());
+const guildsSchema = z.array(z.object({ id: idSchema }));
 const threadsSchema = z.object({ threads: listSchema });
 const applicationSchema = z.object({ id: idSchema, flags: z.int().catch(0) });
 const originalSchema = z.object({
@@ -88,7 +90,12 @@ export class DiscordApi {
     return this.#call(RequestMethod.Get, Routes.channel(id), { signal });
   }
 
-  /** Returns a guild in the shape in which the gateway reports it, with one of its members. */
+  /** Returns the guilds that the bot is in, 200 at most. */
+  async guilds(signal: AbortSignal) {
+    return guildsSchema.parse(await this.#call(RequestMethod.Get, Routes.userGuilds(), { signal }));
+  }
+
+  /** Returns a guild in the shape in which the gateway reports it, with one of its members: the bot. */
   async guild(id: string, member: string, signal: AbortSignal) {
     const [guild, channels, active, own] = await Promise.all(
       [
@@ -99,7 +106,14 @@ export class DiscordApi {
       ].map((route) => this.#call(RequestMethod.Get, route, { signal })),
     );
     const { threads } = threadsSchema.parse(active);
-    return { ...objectSchema.parse(guild), channels: listSchema.parse(channels), threads, members: [own] };
+    const { joined_at } = fieldsOf(own);
+    return {
+      ...objectSchema.parse(guild),
+      joined_at,
+      channels: listSchema.parse(channels),
+      threads,
+      members: [own],
+    };
   }
 
   message(channel: string, id: string, signal: AbortSignal): Promise<unknown> {

@@ -102,6 +102,10 @@ export class Directory {
     }
   }
 
+  hasGuild(guildId: string): boolean {
+    return this.#guilds.has(guildId);
+  }
+
   /** Forgets a guild that the bot was removed from. */
   forgetGuild(guildId: string): void {
     this.#guilds.delete(guildId);

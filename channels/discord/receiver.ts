@@ -148,7 +148,8 @@ export class Receiver {
     const { t, d } = dispatch;
     if (d instanceof OversizedJson) {
       const guild = [...this.#awaitedGuilds].find((id) => d.text.includes(`"id":"${id}"`));
-      if (t === 'GUILD_CREATE' && guild !== undefined) void this.#askForLarge(guild, this.#change.signal);
+      const { signal } = this.#change;
+      if (t === 'GUILD_CREATE') void (guild ? this.#askForLarge(guild, signal) : this.#askForJoined(signal));
       return;
     }
     if (t === 'CHANNEL_DELETE' || t === 'GUILD_DELETE') this.#removed(dispatch);
@@ -235,6 +236,22 @@ export class Receiver {
       else if (this.#awaitedGuilds.has(id)) {
         this.#directory.apply('GUILD_CREATE', guild);
         this.#guildArrived(guild);
+      }
+    }
+  }
+
+  /** Looks for the guild that the bot has just joined, because the report of it is too large to be parsed. */
+  async #askForJoined(signal: AbortSignal): Promise<void> {
+    const { api, clock, log } = this.#deps;
+    for (let attempts = 1; !signal.aborted; attempts += 1) {
+      try {
+        for (const { id } of await api.guilds(signal))
+          if (!this.#directory.hasGuild(id) && !this.#awaitedGuilds.has(id))
+            void this.#askForLarge(id, signal);
+        return;
+      } catch (error) {
+        log.info({ reason: reasonOf(error) }, 'discord.guilds-not-read');
+        await clock.wait(slowRetryMs(attempts), signal);
       }
     }
   }

@@ -91,6 +91,23 @@ describe('guilds', () => {
     await intake.waitFor(() => intake.texts.length === 2);
     expect(intake.texts.toSorted()).toEqual(['live', 'missed']);
   });
+
+  it('requests a guild that it joins while connected if the report is too large', async () => {
+    const { server, ada, begin } = await aDiscordStage();
+    const { intake } = await begin();
+    const joined = server.world.addGuild('Club', ada);
+    joined.joinedAt = Date.now();
+    server.world.addChannel(joined, 'lobby');
+    const told = { ...server.platform.render.guild(joined), description: long };
+    server.gateway.dispatch({ t: 'GUILD_CREATE', data: () => told });
+    const { chat, event } = await intake.waitFor(() =>
+      intake.events.find(({ event }) => event.kind === 'membership'),
+    );
+    expect([chat, event]).toEqual([
+      { kind: 'group', parent: joined.id },
+      { kind: 'membership', isMember: true },
+    ]);
+  });
 });
 
 describe('frames', () => {
