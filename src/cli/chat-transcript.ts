@@ -4,9 +4,9 @@
  */
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ChildView } from '#contracts/child.ts';
+import { childFacts } from '../client/child-facts.js';
 import { emptyConversation, messagesInOrder, notesOf, reduce } from '../client/conversation.js';
 import type { ClientMessage, Conversation } from '../client/conversation-types.ts';
-import { childLine } from './child-lines.ts';
 
 export type ChatLine =
   | { readonly kind: 'person' | 'agent' | 'notice' | 'problem' | 'tool'; readonly text: string }
@@ -156,8 +156,10 @@ function isNews({ id, state }: ChildView, children: ChatTranscript['children']):
   return children.get(id) !== state && (state !== 'done' || children.has(id));
 }
 
+/** Returns `sub-agent “research”: done in 12 s, 3,400 tokens`, indented by its depth. */
 function lineOfChild(child: ChildView): ChatLine {
-  return { kind: 'tool', text: childLine(child) };
+  const indent = '  '.repeat(child.depth - 1);
+  return { kind: 'tool', text: `${indent}sub-agent “${child.name}”: ${childFacts(child)}` };
 }
 
 /** Lines of a running tool's output above the answer. */

@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import { localSecond, localTime } from '#channel-kit/time-text.ts';
 import { type TranscriptMessage, textOf } from '#contracts/message.ts';
+import { childDuration } from '../client/child-facts.js';
 import * as sessions from '../operations/sessions.ts';
 import * as subagents from '../operations/subagents.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
 import { callOperation, withOperations } from './call-operation.ts';
-import { durationOf } from './child-lines.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';
 
@@ -133,7 +133,7 @@ export async function stopSubagent(id: string): Promise<CommandOutput> {
 function subagentLine(child: z.output<typeof subagents.showSubagent.answer>): string {
   const { id, depth, state, status, usage, label, task } = child;
   const tokens = usage.promptTokens + usage.completionTokens;
-  const facts = [`depth ${depth}`, status ?? state, durationOf(child, Date.now()), `tokens: ${tokens}`];
+  const facts = [`depth ${depth}`, status ?? state, childDuration(child), `tokens: ${tokens}`];
   const name = (label ?? task).replace(/\s+/g, ' ').slice(0, 60).toWellFormed();
   return `${id}  ${facts.join(', ')}, cost $${(usage.cost / 1e6).toFixed(4)}  “${name}”`;
 }

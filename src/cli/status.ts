@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { localTime } from '#channel-kit/time-text.ts';
+import { durationText } from '../client/duration.js';
 import type { Config } from '../config/config.ts';
 import { listLanes } from '../operations/lanes.ts';
 import {
@@ -99,17 +100,12 @@ function laneLines(lanes: readonly BusyLane[] | undefined): readonly string[] {
 
 function laneLine({ key, title, state, run, waitingCount }: BusyLane): string {
   const facts = [
-    ...(run === undefined ? [state] : [`run ${run.id} for ${secondsText(run.ageMs)}`]),
+    ...(run === undefined ? [state] : [`run ${run.id} for ${durationText(run.ageMs)}`]),
     ...(run?.waitsFor === undefined ? [] : [`waits for ${run.waitsFor}`]),
     ...(run?.isStopping === true ? ['stopping'] : []),
     ...(waitingCount === 0 ? [] : [`waiting messages: ${waitingCount}`]),
   ];
   return `    ${title === undefined ? key : `“${title}”`}: ${facts.join(', ')}`;
-}
-
-function secondsText(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }
 
 function channelLine({ id, state, detail, since, nextTryAt }: AskedStatus['channels'][number]): string {

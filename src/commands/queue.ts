@@ -7,6 +7,7 @@ import {
   type QueueSettings,
   queueModes,
 } from '#contracts/queue-settings.ts';
+import { durationText } from '../client/duration.js';
 import { renderInbound } from '../replies/untrusted.ts';
 import { platformRef } from '../sessions/identities.ts';
 import type { CommandScene, StepTx, Store } from '../store/base/command.ts';
@@ -289,14 +290,8 @@ export function itemLine(item: ListedItem, texts: ChatTexts): string {
   const { number } = item;
   const sender = cleanLabel(item.senderName) || item.sender;
   const text = item.excerpt === undefined ? '“…”' : `“${stripControls(item.excerpt)}”`;
-  const line = fillText(texts.itemLine, { number, sender, age: ageOf(item.ageMs), text });
+  const line = fillText(texts.itemLine, { number, sender, age: durationText(item.ageMs), text });
   return marks.length === 0 ? line : `${line} (${marks.join(', ')})`;
-}
-
-function ageOf(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 120) return `${seconds} s`;
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }
 
 /** Parsed words of `/queue …`. */

@@ -23,7 +23,6 @@ const modules = [
   'command-menu',
   'connection',
   'copy-button',
-  'duration',
   'lanes-view',
   'markdown',
   'notices-view',
@@ -41,9 +40,13 @@ const modules = [
   'why-view',
 ];
 
+/** Those that the terminal shares. */
+const clientModules = ['conversation', 'child-facts', 'duration'];
+
 /** Serves the page, its modules, and their two libraries under `/vendor/`. */
 export function servePage(app: FastifyInstance): void {
   const page = new URL('page/', import.meta.url);
+  const client = new URL('../client/', import.meta.url);
   const methods = pageMethods();
   const files: readonly PageFile[] = [
     { url: '/', type: 'text/html; charset=utf-8', read: () => indexOf(page) },
@@ -52,8 +55,7 @@ export function servePage(app: FastifyInstance): void {
     fileAt('/page/app.webmanifest', new URL('app.webmanifest', page), 'application/manifest+json'),
     ...modules.map((name) => fileAt(`/page/${name}.js`, new URL(`${name}.js`, page))),
     { url: '/page/operations.js', type: script, read: async () => methods },
-    // The terminal shares it.
-    fileAt('/client/conversation.js', new URL('../client/conversation.js', import.meta.url)),
+    ...clientModules.map((name) => fileAt(`/client/${name}.js`, new URL(`${name}.js`, client))),
     fileAt('/vendor/preact.js', new URL(import.meta.resolve('preact'))),
     fileAt('/vendor/htm.js', new URL(import.meta.resolve('htm'))),
   ];

@@ -1,5 +1,5 @@
 /** Shows each sub-agent as a line of the conversation, and all of them as a tree. */
-import { durationText } from '/page/duration.js';
+import { childDuration, childFacts } from '/client/child-facts.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
 
@@ -14,7 +14,7 @@ export function ChildLine({ child }) {
     data-depth=${child.depth}>
     <${Mark} child=${child} />
     <span class="name">${child.name}</span>
-    <span class="facts">${factsOf(child)}</span>
+    <span class="facts">${childFacts(child)}</span>
   </div>`;
 }
 
@@ -40,7 +40,7 @@ function Row({ child }) {
       <span class="name" title=${`${child.id}, agent ${child.agentId}`}>${child.name}</span></td>
     <td>${child.depth}</td>
     <td>${child.status ?? child.state}</td>
-    <td>${child.startedAt === undefined ? '–' : durationOf(child)}</td>
+    <td>${childDuration(child)}</td>
     <td>${child.tokens.toLocaleString()}</td>
     <td>${dollars(child.cost)}</td>
   </tr>`;
@@ -49,13 +49,6 @@ function Row({ child }) {
 function Mark({ child }) {
   const state = child.status ?? child.state;
   return html`<span class="child-mark ${state}" aria-hidden="true">${marks[state] ?? failedMark}</span>`;
-}
-
-function factsOf(child) {
-  if (child.state !== 'done') return child.state;
-  const done = child.status === 'completed' ? 'done' : child.status;
-  const tokens = `${child.tokens.toLocaleString()} ${child.tokens === 1 ? 'token' : 'tokens'}`;
-  return child.startedAt === undefined ? done : `${done} in ${durationOf(child)}, ${tokens}`;
 }
 
 function summaryOf(nodes) {
@@ -77,11 +70,6 @@ export function inTreeOrder(nodes) {
   }
   const walk = (id) => (below.get(id) ?? []).flatMap((child) => [child, ...walk(child.id)]);
   return walk(undefined);
-}
-
-/** The duration of a running one ends now: the page is redrawn every few seconds. */
-function durationOf({ startedAt, endedAt = Date.now() }) {
-  return durationText(endedAt - startedAt);
 }
 
 function dollars(micro) {

@@ -2,8 +2,8 @@
  * The lanes and their waiting messages. The list is read while the dialog is open and the page is visible; each request
  * waits for a change at the server. The form for an edit replaces the list, so that no update can remove its text.
  */
+import { durationText } from '/client/duration.js';
 import { call } from '/page/api.js';
-import { durationText } from '/page/duration.js';
 import htm from '/vendor/htm.js';
 import { Component, h } from '/vendor/preact.js';
 

@@ -1,4 +1,7 @@
-/** Formats a duration in ms for people. */
+/**
+ * Formats a duration in ms for people.
+ * @param {number} ms
+ */
 export function durationText(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
