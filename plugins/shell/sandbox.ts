@@ -31,22 +31,21 @@ const group = 'agent:x:1000:\n';
 
 const tmpBytes = 512 * 1024 * 1024;
 
-export type SandboxOptions = {
-  /** The program; a name is looked up in the command's PATH. */
-  readonly bwrap: string;
-  readonly config: ShellConfig;
-  readonly workspace: string;
-  readonly disks: DiskCalls;
-};
-
 /** Prepares the command to run in a sandbox, creating the workspace if it is missing. `close` it once it is started. */
 export async function sandboxed(
   { argv, cwd, environment }: CommandDescription,
-  { bwrap, config, workspace, disks }: SandboxOptions,
+  options: {
+    /** The program; a name is looked up in the command's PATH. */
+    readonly bwrap: string;
+    readonly config: ShellConfig;
+    readonly workspace: string;
+    readonly disks: DiskCalls;
+  },
 ): Promise<Launch & { close(): Promise<void> }> {
+  const { bwrap, config, workspace, disks } = options;
   await disks.run(workspace, () => mkdir(workspace, { recursive: true }));
   const found = await Promise.all(
-    protectedEntries.map(async (name) => ({ name, handle: await openEntry(workspace, name, disks) })),
+    protectedEntries.map(async (name) => ({ name, handle: await openUnlinked(workspace, name, disks) })),
   );
   const entries = found.flatMap(({ name, handle }) => (handle === undefined ? [] : [{ name, handle }]));
   return {
@@ -76,7 +75,11 @@ export async function sandboxed(
  * Opens an entry of the workspace by itself, never what a link leads to: bubblewrap follows links, and a command of an
  * earlier call may have left one that leads out of the workspace.
  */
-async function openEntry(workspace: string, name: string, disks: DiskCalls): Promise<FileHandle | undefined> {
+async function openUnlinked(
+  workspace: string,
+  name: string,
+  disks: DiskCalls,
+): Promise<FileHandle | undefined> {
   const drop = (late: FileHandle) => void disks.finish(workspace, () => late.close()).catch(() => undefined);
   const openIt = async () => {
     try {
