@@ -54,26 +54,6 @@ describeRow('on Discord', (atEnd) => {
     expect([server.refusals, server.pings]).toEqual([[], []]);
   });
 
-  test('steers the run with a second message', async ({ expect }) => {
-    const before = countEvents(stage.dataDir);
-    const gate = createGate();
-    stage.model.script((body, count) =>
-      count === 1 ? { toolCalls: [{ name: 'once' }], hold: { gate } } : echo(body),
-    );
-    const person = stage.person('discord', 502);
-    person.says('Count the stars.');
-    await gate.reached;
-    person.says('Only the red ones.');
-    await until(person.isHeard, { what: 'the second message is taken in' });
-    gate.open();
-    await until(() => person.standing().length === 1, { what: 'the answer' });
-    await untilAtRest(stage.dataDir, before + 2);
-    expect(person.standing()).toEqual(['You said: Only the red ones.']);
-    expect(inboxOf(502, 'distinct runId')).toHaveLength(1);
-    expect(findBreaches(stage.dataDir)).toEqual([]);
-    expect(discord.server.refusals).toEqual([]);
-  });
-
   test('stops the run on a slash command and answers it there', async ({ expect, onTestFinished }) => {
     const { server } = discord;
     const before = countEvents(stage.dataDir);

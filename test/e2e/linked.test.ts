@@ -1,14 +1,11 @@
 /** One person on several networks, several bots on one network: all in one gateway. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, test } from 'vitest';
-import { createGate } from '../platforms/anthropic/gate.ts';
-import type { WireBody } from '../platforms/anthropic/wire.ts';
+import { describe, test } from 'vitest';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
 import { shareOf } from '../support/turn.ts';
-import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
-import { describeRow } from './describe-row.ts';
-import { link, redeem, untilTold } from './linking.ts';
+import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { redeem, untilTold } from './linking.ts';
 import { type Person, telegramPerson } from './person.ts';
 import { answerQuestion, answerTo, questionsIn } from './questions.ts';
 import { signalOf } from './signal-side.ts';
@@ -53,56 +50,13 @@ const dmScopes = [
   ['main', ['telegram-501 work-501 telegram-502 signal']],
 ] as const;
 
-describeRow('two bots of one network and a second network', (atEnd) => {
-  let opened: Opened;
-
-  beforeAll(async () => {
-    opened = await openTwoBots(atEnd);
-    await opened.stage.start();
-  });
-
-  test('continues one conversation across networks, each answer where its question was asked', async ({
+describe.concurrent('a person with several accounts', { timeout: 300_000 }, () => {
+  test('keeps two bots of one network apart, also when one of them fails', async ({
     expect,
+    onTestFinished,
   }) => {
-    const { stage, atWork } = opened;
-    const [telegram, signal, third] = [stage.person('telegram', 501), stage.person('signal'), atWork(777)];
-    const gate = createGate();
-    const isHeld = (body: WireBody) => questionsIn(body).at(-1) === 'question-on-signal';
-    stage.model.script((body) => ({ ...answerQuestion(body), ...(isHeld(body) && { hold: { gate } }) }));
-
-    telegram.says('question-on-telegram');
-    await untilTold(telegram, new RegExp(answerTo('question-on-telegram')));
-    await link(telegram, signal);
-    await untilTold(telegram, /linked with this account/);
-    await link(signal, third);
-
-    signal.says('question-on-signal');
-    await gate.reached;
-    third.says('question-of-the-third');
-    await untilLedger(stage.dataDir, 9);
-    // It doesn't join the run of another route, and nothing that came after it overtakes it.
-    signal.says('question-on-signal-again');
-    await untilLedger(stage.dataDir, 10);
-    gate.open();
-    await untilTold(signal, new RegExp(answerTo('question-on-signal-again')));
-    await untilAtRest(stage.dataDir, 10);
-
-    const answers = (person: Person) => person.standing().filter((text) => text.startsWith('The answer'));
-    expect(answers(telegram)).toEqual([answerTo('question-on-telegram')]);
-    expect(answers(third)).toEqual([answerTo('question-of-the-third')]);
-    expect(answers(signal)).toEqual([answerTo('question-on-signal'), answerTo('question-on-signal-again')]);
-    const order = ['on-telegram', 'on-signal', 'of-the-third', 'on-signal-again'].map(
-      (one) => `question-${one}`,
-    );
-    expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(order);
-    const sessions = readStore(stage.dataDir, 'select id from sessions where "messageCount" > 0');
-    expect(sessions).toHaveLength(1);
-    expect(findBreaches(stage.dataDir)).toEqual([]);
-  });
-
-  test('keeps two bots of one network apart, also when one of them fails', async ({ expect }) => {
-    const { stage, work, atWork } = opened;
-    const before = countEvents(stage.dataDir);
+    const { stage, work, atWork } = await openTwoBots(onTestFinished);
+    await stage.start();
     stage.model.script(answerQuestion);
     const [telegram, third] = [stage.person('telegram', 503), atWork(779)];
     telegram.says('question-one');
@@ -118,13 +72,11 @@ describeRow('two bots of one network and a second network', (atEnd) => {
     await work.comeBack();
     third.says('question-four');
     await untilTold(third, new RegExp(answerTo('question-four')));
-    await untilAtRest(stage.dataDir, before + 5);
+    await untilAtRest(stage.dataDir, 5);
     expect(telegram.standing()).toEqual([answerTo('question-one'), answerTo('question-three')]);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
-});
 
-describe.concurrent('a person with several accounts', { timeout: 300_000 }, () => {
   test('keeps accounts linked across a kill and a restart, and unlinks them on request', async ({
     expect,
     onTestFinished,

@@ -1,13 +1,7 @@
 import { afterEach, beforeAll, describe, test } from 'vitest';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import { repeatAfterMe } from '../platforms/anthropic/server.ts';
-import {
-  blocksOf,
-  isTimeNote,
-  lastUserText,
-  type WireBody,
-  withoutNotes,
-} from '../platforms/anthropic/wire.ts';
+import { blocksOf, isTimeNote, lastUserText, type WireBody } from '../platforms/anthropic/wire.ts';
 import type { TgUser } from '../platforms/telegram/types.ts';
 import { onePixel } from '../support/one-pixel.ts';
 import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
@@ -122,35 +116,6 @@ describeRow('a Telegram gateway after a restart', (atEnd) => {
     ]);
     const refused = readStore(dataDir, `select reason from ledger where outcome = 'refused'`);
     expect(refused).toEqual(Array(4).fill({ reason: 'dm-not-allowed' }));
-  });
-
-  test('adds a message sent during a tool call to the next model request', async ({ expect }) => {
-    const { telegram, model, dataDir } = gateway;
-    const [before, asked] = [countEvents(dataDir), model.requests.length];
-    const gate = createGate();
-    model.script((body, count) =>
-      count === 1
-        ? // Once the call has begun, the message waits for its result.
-          { toolCalls: [{ name: 'list', input: {} }], hold: { gate, afterChunks: 0 } }
-        : { text: shown(body).includes('in French') ? 'Voilà.' : 'There you are.' },
-    );
-    telegram.userSends({ from: owner, text: 'List my files.' });
-    await gate.reached;
-    telegram.userSends({ from: owner, text: 'Please answer in French.' });
-    await telegram.waitFor(() => telegram.updates.pending.length === 0);
-    gate.open();
-    await untilSaid(telegram, { chat: owner.id, text: 'Voilà.' });
-    await untilAtRest(dataDir, before + 2);
-
-    expect(model.requests).toHaveLength(asked + 2);
-    const last = model.requests.at(-1)?.body.messages.at(-1);
-    expect(last && withoutNotes(last).map(({ type, text }) => text ?? type)).toEqual([
-      'tool_result',
-      'Please answer in French.',
-    ]);
-    expect(said(telegram, owner.id)).toEqual(['Voilà.']);
-    expect(readStore(dataDir, 'select id from runs where laneKey like ?', `%:${owner.id}`)).toHaveLength(1);
-    expect(findBreaches(dataDir)).toEqual([]);
   });
 });
 

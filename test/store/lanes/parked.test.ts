@@ -8,7 +8,6 @@ import { commitToolTurn, markToolStarted, storeToolResults } from '../../../src/
 import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { parkRun, settleParkedCall } from '../../../src/store/lanes/park-run.ts';
 import { recoverRun } from '../../../src/store/lanes/recover-run.ts';
-import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { readActivity } from '../../../src/store/reads/read-activity.ts';
@@ -23,7 +22,6 @@ import {
   aWorker,
   defaults,
   endWithout,
-  framing,
   holder,
   newCommand,
   unique,
@@ -218,16 +216,6 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await attemptsOf(store, run.runId)).toBe(1);
   });
 
-  it("doesn't park a run whose call was settled before", async () => {
-    const store = open();
-    const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
-    expect((await settle(store, run.runId)).settlement).toBe('settled');
-    expect(await park(store, run)).toMatchObject({ kind: 'given-back' });
-    const resumed = await worker.claimRun(lane.key);
-    expect(resumed).toMatchObject({ runId: run.runId, isResumed: true });
-    expect(await attemptsOf(store, run.runId)).toBe(1);
-  });
-
   it('keeps a run parked until the last of its calls is settled, and starts no later call', async () => {
     const store = open();
     const { worker, lane, run } = await aRunWithCalls(store, unique('c'), {
@@ -290,27 +278,6 @@ describeEachDatabase('a parked run', (open, beside) => {
       expect(inbox.map(({ outcome }) => outcome)).toEqual(ended[by]);
     },
   );
-
-  it("doesn't park a run that was asked to stop before", async () => {
-    const store = open();
-    const conversation = unique('c');
-    const { worker, lane, run } = await aRunWithCalls(store, conversation);
-    await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
-    expect(await park(store, run)).toMatchObject({ kind: 'given-back' });
-    expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });
-  });
-
-  it('takes the messages sent meanwhile when a parked run resumes', async () => {
-    const store = open();
-    const conversation = unique('c');
-    const { worker, lane, run } = await aRunWithCalls(store, conversation);
-    await park(store, run);
-    await worker.accept(aMessage({ conversation, text: 'and this', lane }));
-    await settle(store, run.runId);
-    const resumed = await worker.claimRun(lane.key);
-    const { steers } = await store.write(takeSteers, { ...resumed, framing, delivery: 'all' });
-    expect(steers).toHaveLength(1);
-  });
 
   it('keeps a settlement that races with parking', async () => {
     const store = open();
