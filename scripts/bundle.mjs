@@ -1,7 +1,7 @@
 // Makes the bundle that bin/parley.mjs runs: `src/` with its libraries in a few files, channels and plugins
 // in separate files that are loaded when they are on. A start reads some 20 files instead of 1,500.
-// Without arguments it builds for this clone, with --package for `npm pack`, with --tests for the end-to-end tests, and
-// with --bench for this clone and the benchmarks.
+// Without arguments it builds for this clone, with --package for `npm pack`, with --tests for this clone and the
+// end-to-end tests, and with --bench for this clone and the benchmarks.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -138,7 +138,7 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
 
 async function makeFor(root, purpose) {
   await mkdir(join(root, 'dist'), { recursive: true });
-  if (purpose === '--tests') return makeBundle({ root, target: testBundleFolder(root), input: testEntries });
+  if (purpose === '--tests') await makeBundle({ root, target: testBundleFolder(root), input: testEntries });
   if (purpose === '--bench') await makeBundle({ root, target: benchBundleFolder(root), input: benchEntries });
   if (purpose !== '--package') return makeBundle({ root });
   // A package is rebuilt each time, because it names its commit.

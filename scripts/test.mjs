@@ -51,8 +51,9 @@ async function runTests(filters) {
       .finally(() => process.exit(128 + number));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, onSignal);
   try {
-    await makeBundles();
+    const bundles = makeBundles();
     postgres = await startPostgres();
+    await bundles;
     console.log('✓ PostgreSQL for the tests is up');
     const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...filters];
     const code = await run('vitest', args, { PARLEY_TEST_DATABASE_URL: postgres.url });
@@ -66,9 +67,8 @@ async function runTests(filters) {
 }
 
 /** Makes the bundles. If one can't be built, its script says why, and the tests run the sources. */
-async function makeBundles() {
-  for (const args of [[], ['--tests']])
-    await groups.run(process.execPath, [join(root, 'scripts/bundle.mjs'), ...args], { cwd: root });
+function makeBundles() {
+  return groups.run(process.execPath, [join(root, 'scripts/bundle.mjs'), '--tests'], { cwd: root });
 }
 
 /** Reads the counts. A file that couldn't be loaded and an error outside any test count as failures too. */
