@@ -27,7 +27,8 @@ async function oneRound({ networks: [network], model }: Bench, round: number): P
   model.answerWith((call) =>
     isSteered(call)
       ? { text: `done ${round}` }
-      : { text: 'let me see', toolCalls: [{ name: 'list', input: {} }], hold: { gate } },
+      : // Held after its first word; before that, a new message makes the run ask the model again.
+        { text: 'let me see', toolCalls: [{ name: 'list', input: {} }], hold: { gate, afterChunks: 1 } },
   );
   network.say(person, `look, ${round}`);
   await gate.reached;
