@@ -245,18 +245,20 @@ export async function holdLane(tx: Tx, { laneKey, ...hold }: LaneHold): Promise<
  * Extends the lease; returns false when the lane no longer belongs to the holder. A sub-agent's expired lease can't be
  * renewed, since its place in the class may have gone to another.
  */
-export async function renewLease(tx: Tx, { laneKey, epoch, ...lease }: LaneHold): Promise<boolean> {
-  const { numUpdatedRows } = await tx.db
-    .updateTable('lanes')
-    .set({ leaseUntil: lease.leaseUntil })
-    .where('key', '=', laneKey)
-    .where('epoch', '=', epoch)
-    .where('holder', '=', lease.holder)
-    .where('runId', '=', lease.runId)
-    .where((eb) => eb.or([eb('class', 'not like', 'sub-%'), eb('leaseUntil', '>', tx.now)]))
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+export async function renewLease(tx: Tx, hold: LaneHold): Promise<boolean> {
+  return (await extendLease.run(tx, { ...hold, now: tx.now })) > 0;
 }
+
+const extendLease = prepared((db, of: QueryParams<LaneHold & { now: number }>) =>
+  db
+    .updateTable('lanes')
+    .set({ leaseUntil: of.leaseUntil })
+    .where('key', '=', of.laneKey)
+    .where('epoch', '=', of.epoch)
+    .where('holder', '=', of.holder)
+    .where('runId', '=', of.runId)
+    .where((eb) => eb.or([eb('class', 'not like', 'sub-%'), eb('leaseUntil', '>', of.now)])),
+);
 
 /** Gives up the lease: from `leaseUntil` on the lane may be claimed, starting with its run. */
 export async function giveUpLease(tx: Tx, laneKey: string, leaseUntil: number): Promise<void> {

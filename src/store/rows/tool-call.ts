@@ -5,6 +5,7 @@
 
 import { type MessagePart, waitExpired } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, insertNewRow } from '../base/row-access.ts';
 import { appendMessage } from './transcript.ts';
 
@@ -31,14 +32,17 @@ export type CallOf = { readonly messageId: string; readonly callId: string };
 
 /** Records that the call may take effect from now on. */
 export async function startCall(tx: Tx, { messageId, callId }: CallOf): Promise<void> {
-  await tx.db
-    .updateTable('toolCalls')
-    .set({ state: 'started', startedAt: tx.now })
-    .where('messageId', '=', messageId)
-    .where('callId', '=', callId)
-    .where('state', '=', 'pending')
-    .execute();
+  await markStarted.post(tx, { messageId, callId, now: tx.now });
 }
+
+const markStarted = prepared((db, of: QueryParams<CallOf & { now: number }>) =>
+  db
+    .updateTable('toolCalls')
+    .set({ state: 'started', startedAt: of.now })
+    .where('messageId', '=', of.messageId)
+    .where('callId', '=', of.callId)
+    .where('state', '=', 'pending'),
+);
 
 /** Makes the run's started calls wait for their outside results. Returns whether there are any. */
 export async function awaitCalls(tx: Tx, runId: string): Promise<boolean> {
@@ -87,15 +91,10 @@ export type StoredResult = {
 
 /** Writes the result into its reserved place. An existing result is never overwritten. */
 export async function endCall(tx: Tx, messageId: string, result: StoredResult): Promise<void> {
+  const { callId } = result;
   const parts = JSON.stringify(result.parts);
-  const call = await tx.db
-    .updateTable('toolCalls')
-    .set({ state: 'done', result: parts, isError: result.isError ? 1 : 0, endedAt: tx.now })
-    .where('messageId', '=', messageId)
-    .where('callId', '=', result.callId)
-    .where('state', '<>', 'done')
-    .returning('ordinal')
-    .executeTakeFirst();
+  const ended = { messageId, callId, result: parts, isError: result.isError ? 1 : 0, now: tx.now };
+  const call = await markDone.first(tx, ended);
   if (!call) return;
   await changeRow(tx, 'transcript', resultIdOf(messageId, call.ordinal), {
     parts,
@@ -103,6 +102,16 @@ export async function endCall(tx: Tx, messageId: string, result: StoredResult): 
     updatedAt: tx.now,
   });
 }
+
+const markDone = prepared((db, of: QueryParams<CallOf & { result: string; isError: number; now: number }>) =>
+  db
+    .updateTable('toolCalls')
+    .set({ state: 'done', result: of.result, isError: of.isError, endedAt: of.now })
+    .where('messageId', '=', of.messageId)
+    .where('callId', '=', of.callId)
+    .where('state', '<>', 'done')
+    .returning('ordinal'),
+);
 
 function resultIdOf(messageId: string, ordinal: number): string {
   return `${messageId}.${ordinal}`;
