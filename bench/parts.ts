@@ -88,7 +88,7 @@ const parts: Readonly<Record<string, Part>> = {
     title: 'Memory',
     about: [
       'Twenty runs in flight hold 1.5 MB: 75 kB each, and three times the text of its context (the messages, the request',
-      'and its bytes). Once they have ended, nothing of it stays. Of the growth over 1,000 chats, 7 MB are live, mostly',
+      'and its bytes). Once they have ended, nothing of it stays. Of the growth over 1,000 chats, 7 MB is live, mostly',
       'compiled code and what a model call loads; another 1,000 chats add 0.4 MB for their rate limits, up to 10,000',
       'senders. The rest is garbage, room for young objects and free memory, most of which V8 returns 100 s after its last',
       'full collection. A new chat costs as much as an old one; the first 1,000 messages of a process cost more than later',
