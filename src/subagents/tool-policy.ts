@@ -29,7 +29,10 @@ export const deniedToTheDeepest: readonly string[] = [
 ];
 
 /** The tools of the `task` profile: they read and change nothing. */
-export const taskTools: readonly string[] = ['read', 'glob', 'grep', 'list', 'view', 'code_search'];
+export const taskTools: readonly string[] = [
+  ...['read', 'glob', 'grep', 'list', 'view', 'code_search'],
+  ...['web_fetch', 'web_search'],
+];
 
 /** Types of a run without tools. */
 const withoutTools: ReadonlySet<string> = new Set<AgentType>(['summarizer', 'title']);
