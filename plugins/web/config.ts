@@ -18,6 +18,15 @@ export const webConfigSchema = z.strictObject({
     .describe(
       'Servers that web_fetch may read although they are on this machine or in its network: exact host:port.',
     ),
+  search: z
+    .strictObject({
+      backend: z.enum(['searxng', 'brave', 'tavily']),
+      baseUrl: z.url().exactOptional(),
+      keyEnv: z.string().exactOptional(),
+    })
+    .exactOptional(),
+  /** From the environment. */
+  searchKey: z.string().exactOptional(),
 });
 
 export type WebConfig = z.output<typeof webConfigSchema>;

@@ -5,6 +5,7 @@ import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { ChannelSettings, Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { findImpossibleId } from '../config/peer.ts';
+import { settingsOfPlugin } from '../config/plugin-secrets.ts';
 import { configError, describeIssue, describeUnknownKey, namesAt, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
 import { suggestName } from '../config/suggestion.ts';
@@ -46,9 +47,7 @@ async function findPartProblems(
     const place = `channels.${entry.id}${accountName === undefined ? '' : `.accounts.${accountName}`}`;
     return state.kind === 'on' ? check(place, revealSettings(state.settings), entry.load) : [];
   });
-  const ofPlugins = plugins.map(({ id, load }) =>
-    check(`plugins.${id}`, new Map(Object.entries(config.plugins)).get(id) ?? {}, load),
-  );
+  const ofPlugins = plugins.map(({ id, load }) => check(`plugins.${id}`, settingsOfPlugin(config, id), load));
   const found = await Promise.all([
     ...ofChannels,
     findUnknownNames(config, channels),

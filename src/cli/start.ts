@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import { isInteractive, isJournaled } from '../config/environment.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { settingsOfPlugin } from '../config/plugin-secrets.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { bytesOf } from '../config/units.ts';
 import { logPath, openLogFile } from '../logging/log-file.ts';
@@ -168,9 +169,8 @@ async function stopWithin(gateway: RunningGateway, ms: number, log: Log): Promis
 }
 
 async function loadPlugins(plugins: StartDeps['plugins'], config: Config) {
-  const settings = new Map<string, unknown>(Object.entries(config.plugins));
   return Promise.all(
-    plugins.map(async ({ id, load }) => ({ definition: await load(), config: settings.get(id) ?? {} })),
+    plugins.map(async ({ id, load }) => ({ definition: await load(), config: settingsOfPlugin(config, id) })),
   );
 }
 

@@ -32,7 +32,10 @@ function jsonSchemaOf(schema: z.ZodType): SettingsSchema {
 }
 
 /** Settings that come from the environment. */
-const secrets: ReadonlySet<string> = new Set(Object.values(accountNetworks).map(({ setting }) => setting));
+const secrets: ReadonlySet<string> = new Set([
+  ...Object.values(accountNetworks).map(({ setting }) => setting),
+  'searchKey',
+]);
 
 /** Adds a part's own settings, also to a network's accounts, which take the same ones. */
 function addOwn(place: SettingsSchema | undefined, own: Readonly<Record<string, SettingsSchema>>): void {

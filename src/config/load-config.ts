@@ -16,6 +16,7 @@ import {
   readSurroundings,
 } from './environment.ts';
 import { type ModelConfig, readModelSettings } from './model-settings.ts';
+import { readPluginSecrets } from './plugin-secrets.ts';
 import { configError, describeIssue, type Problem, showPath, valueAt } from './problem.ts';
 import { type FileSettings, fileSchema } from './schema.ts';
 import { Secret } from './secret.ts';
@@ -101,27 +102,32 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
     environment,
     credentials,
   );
+  const { plugins, problems: ofPlugins } = readPluginSecrets(parsed.data.plugins, environment);
   const { problems: ofModels, ...modelConfig } = readModelSettings(parsed.data, environment);
   const ofNames = ofModels.map(({ where, what }) => ({
     where: overlaid.sources.has(where) ? `${overlaid.sources.get(where)} in the environment` : where,
     what,
   }));
-  const config = buildConfig(parsed.data, {
-    credentials,
-    accounts,
-    modelConfig,
-    file,
-    home,
-    hidden: overlaid.hidden,
-    variables: Object.keys(environment.values),
-    dataDir: environment.values.PARLEY_DATA_DIR,
-    envFiles: environment.files ?? [],
-  });
+  const config = buildConfig(
+    { ...parsed.data, plugins },
+    {
+      credentials,
+      accounts,
+      modelConfig,
+      file,
+      home,
+      hidden: overlaid.hidden,
+      variables: Object.keys(environment.values),
+      dataDir: environment.values.PARLEY_DATA_DIR,
+      envFiles: environment.files ?? [],
+    },
+  );
   problems.push(
     ...findSettingsProblems(parsed.data, credentials),
     ...findWorkspaceProblems(config),
     ...ofNames,
     ...ofAccounts,
+    ...ofPlugins,
   );
   if (problems.length > 0) throw configError(problems.map((problem) => inItsFile(problem, environment)));
   return freeze(config);

@@ -392,7 +392,26 @@ export const fileSchema = z.strictObject({
           enabled: z.boolean().default(false).describe('The shell tools: commands in a sandbox.'),
         })
         .prefault({}),
-      web: z.looseObject({ enabled: z.boolean().default(true).describe('The web tools.') }).prefault({}),
+      web: z
+        .looseObject({
+          enabled: z.boolean().default(true).describe('The web tools.'),
+          search: z
+            .strictObject({
+              backend: z.enum(['searxng', 'brave', 'tavily']).describe('Service that web_search asks.'),
+              baseUrl: z
+                .url({ protocol: /^https?$/, error: "isn't an http or https address" })
+                .exactOptional()
+                .describe('Address of your SearXNG; may be private. The other services have their own.'),
+              keyEnv: z
+                .string()
+                .regex(/^\w+$/, "isn't a variable's name")
+                .exactOptional()
+                .describe('Variable of the key. Default: BRAVE_API_KEY or TAVILY_API_KEY.'),
+            })
+            .exactOptional()
+            .describe('Turns web_search on.'),
+        })
+        .prefault({}),
     })
     .prefault({}),
   shutdownMs: milliseconds(15_000).describe(

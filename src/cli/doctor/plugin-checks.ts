@@ -1,5 +1,6 @@
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import type { Config } from '../../config/config.ts';
+import { settingsOfPlugin } from '../../config/plugin-secrets.ts';
 import { workspaceDisks } from '../../processes/disk-gate.ts';
 import type { DoctorCheck } from './check.ts';
 
@@ -15,9 +16,8 @@ export async function checkPlugins(
 
 async function checkPlugin(config: Config, { id, load }: ListedPlugin): Promise<readonly DoctorCheck[]> {
   const definition = await load();
-  const settings = new Map<string, unknown>(Object.entries(config.plugins)).get(id) ?? {};
   // Invalid settings are reported by the check of the configuration.
-  const parsed = definition.configSchema.safeParse(settings);
+  const parsed = definition.configSchema.safeParse(settingsOfPlugin(config, id));
   if (!parsed.success) return [];
   try {
     const finding = await definition.check?.({ disks: workspaceDisks }, parsed.data);

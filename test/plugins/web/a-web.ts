@@ -7,6 +7,7 @@ import type { Network } from '../../../plugins/web/fetch-page.ts';
 import { createWebPlugin } from '../../../plugins/web/index.ts';
 import { isPublicAddress } from '../../../plugins/web/public-address.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
+import { workspaceDisks } from '../../../src/processes/disk-gate.ts';
 import { formatSessionKey } from '../../../src/sessions/session-key.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { silentLog } from '../../support/silent-log.ts';
@@ -38,14 +39,16 @@ export async function aWeb(
     isPublic: (address) => address === publicAddress || isPublicAddress(address),
     ...network,
   });
-  const reports = await host.load([{ definition, config: { ports: [server.port], ...config } }]);
+  const settings = { ports: [server.port], ...config };
+  const reports = await host.load([{ definition, config: settings }]);
   const run = aRun();
   return {
     origin: `http://${publicHost}:${server.port}`,
     port: server.port,
     requests,
     reports,
-    tools: host.toolsFor(run),
+    tools: () => host.toolsFor(run),
+    check: () => definition.check?.({ disks: workspaceDisks }, definition.configSchema.parse(settings)),
     /** Calls a tool as the loop does: arguments through its schema, then `execute`. */
     async call(name: string, args: object, signal = new AbortController().signal): Promise<ToolOutput> {
       const tool = host.toolsFor(run).find((one) => one.name === name);

@@ -251,6 +251,6 @@ describe('web_fetch', () => {
 
   it('offers no tool when it is turned off', async () => {
     const web = await serve({}, { config: { enabled: false } });
-    expect(web.tools).toEqual([]);
+    expect(web.tools()).toEqual([]);
   });
 });

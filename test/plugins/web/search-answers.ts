@@ -1,0 +1,86 @@
+/** Answers in the forms in which the services send them, shortened to two results. */
+export const searchAnswers = {
+  searxng: {
+    query: 'tides',
+    number_of_results: 0,
+    results: [
+      {
+        url: 'https://tides.example/tables',
+        title: 'Tide tables',
+        content: 'High and  low\nwater.',
+        publishedDate: null,
+        thumbnail: '',
+        engine: 'bing',
+        template: 'default.html',
+        parsed_url: ['https', 'tides.example', '/tables', '', '', ''],
+        img_src: '',
+        engines: ['bing', 'brave'],
+        positions: [1, 2],
+        score: 3.0,
+        category: 'general',
+      },
+      {
+        url: 'https://moon.example/why',
+        title: 'Why tides?',
+        content: 'The moon pulls.',
+        engine: 'brave',
+        score: 1.0,
+      },
+    ],
+    answers: [],
+    corrections: [],
+    infoboxes: [],
+    suggestions: ['tide times'],
+    unresponsive_engines: [['google', 'access denied']],
+  },
+  brave: {
+    type: 'search',
+    query: { original: 'tides', more_results_available: true },
+    mixed: { type: 'mixed', main: [{ type: 'web', index: 0, all: false }] },
+    web: {
+      type: 'search',
+      results: [
+        {
+          type: 'search_result',
+          subtype: 'generic',
+          title: 'Tide tables',
+          url: 'https://tides.example/tables',
+          description: 'High and low water.',
+          age: 'August 1, 2026',
+          meta_url: { scheme: 'https', netloc: 'tides.example', hostname: 'tides.example', path: '› tables' },
+        },
+        {
+          type: 'search_result',
+          title: 'Why tides?',
+          url: 'https://moon.example/why',
+          description: 'The moon pulls.',
+        },
+      ],
+      family_friendly: true,
+    },
+  },
+  tavily: {
+    query: 'tides',
+    follow_up_questions: null,
+    answer: null,
+    images: [],
+    results: [
+      {
+        url: 'https://tides.example/tables',
+        title: 'Tide tables',
+        content: 'High and low water.',
+        score: 0.91,
+        raw_content: null,
+      },
+      {
+        url: 'https://moon.example/why',
+        title: 'Why tides?',
+        content: 'The moon pulls.',
+        score: 0.84,
+        raw_content: null,
+      },
+    ],
+    response_time: 0.7,
+    request_id: '2fd6ec31-5efa-40c7-b9d2-b0e4fa9d3c86',
+  },
+} as const;
