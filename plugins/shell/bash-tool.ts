@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool, type Tool, type ToolContext } from '#contracts/tool.ts';
 import type { BackgroundCommands } from './background.ts';
-import { shellProblem } from './command.ts';
+import { describeCommand, shellProblem } from './command.ts';
 import type { ShellConfig } from './config.ts';
 import { describeEnd, withOutput } from './report.ts';
 import type { CommandEnd, RunningCommand } from './run-command.ts';
@@ -18,28 +18,16 @@ export type BashParts = {
   readonly background: BackgroundCommands;
 };
 
-export function createBashTool({ config, start, background }: BashParts): Tool {
+export function createBashTool({ config, start, background }: BashParts, workspace: string): Tool {
   return defineTool({
     name: 'bash',
     description: descriptionOf(config),
-    inputSchema: z.object({
-      command: z
-        .string()
-        .min(1)
-        .max(maxCommandLength)
-        .refine((command) => !command.includes('\0'), 'A command may not contain U+0000.')
-        .describe('Run by bash -c; it gets no input.'),
-      background: z.boolean().default(false).describe('Return immediately; see bash_jobs.'),
-      timeoutSeconds: z
-        .number()
-        .min(1)
-        .max(config.maxTimeoutMs / 1000)
-        .default(Math.min(config.timeoutMs, config.maxTimeoutMs) / 1000)
-        .describe('Not for background commands.'),
-    }),
+    inputSchema: inputSchemaOf(config),
     parallelSafe: false,
     replay: 'never',
     authority: config.authority,
+    approval: 'ask',
+    describe: (input) => describeBash(input, workspace, config),
     async execute({ command, background: isBackground, timeoutSeconds }, ctx) {
       if (isBackground) {
         const id = await background.start(command, ctx.run);
@@ -55,6 +43,46 @@ export function createBashTool({ config, start, background }: BashParts): Tool {
       return { text, metadata };
     },
   });
+}
+
+function inputSchemaOf({ timeoutMs, maxTimeoutMs }: ShellConfig) {
+  return z.object({
+    command: z
+      .string()
+      .min(1)
+      .max(maxCommandLength)
+      .refine((command) => !command.includes('\0'), 'A command may not contain U+0000.')
+      .describe('Run by bash -c; it gets no input.'),
+    background: z.boolean().default(false).describe('Return immediately; see bash_jobs.'),
+    timeoutSeconds: z
+      .number()
+      .min(1)
+      .max(maxTimeoutMs / 1000)
+      .default(Math.min(timeoutMs, maxTimeoutMs) / 1000)
+      .describe('Not for background commands.'),
+  });
+}
+
+type BashInput = z.output<ReturnType<typeof inputSchemaOf>>;
+
+/** Describes a call to the person who approves it. The command comes last, so that nothing in it looks like the rest. */
+function describeBash(
+  { command, background, timeoutSeconds }: BashInput,
+  workspace: string,
+  config: ShellConfig,
+): string {
+  const { argv, cwd, environment } = describeCommand(command, workspace, config);
+  const confined = config.network ? 'in the sandbox, with network' : 'in the sandbox, without network';
+  const seconds = background ? config.maxBackgroundMs / 1000 : timeoutSeconds;
+  return [
+    `${argv.slice(0, -1).join(' ')}, ${config.unsandboxed ? 'WITHOUT A SANDBOX' : confined}`,
+    `in ${cwd}${cwd === workspace ? '' : ` (${workspace})`}, ${background ? 'in the background, ' : ''}for at most ${seconds} s`,
+    Object.entries(environment)
+      .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+      .join(' '),
+    '',
+    command,
+  ].join('\n');
 }
 
 /** Reports the output while the command is running; an abort ends it. */

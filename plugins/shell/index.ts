@@ -19,8 +19,9 @@ export function createShellPlugin(
       if (!config.enabled) return () => undefined;
       const start = createShell({ config, disks, bwrap });
       const background = createBackgroundCommands(start, config);
-      const bash = createBashTool({ config, start, background });
-      for (const tool of [bash, createJobsTool(config, background)]) tools.register(tool.name, () => tool);
+      const jobs = createJobsTool(config, background);
+      tools.register('bash', ({ workspace }) => createBashTool({ config, start, background }, workspace));
+      tools.register(jobs.name, () => jobs);
       return background.close;
     },
   };

@@ -39,7 +39,7 @@ const graceMs = 1000;
 const drainMs = 500;
 /** Output is read at no more than about this many bytes in `breakMs`, so that a flood leaves the process idle time. */
 const burstBytes = 1024 * 1024;
-const breakMs = 20;
+const breakMs = 10;
 
 /** Starts the program; a program that can't be started is an end, too. */
 export function startCommand(launch: Launch, timeoutMs: number): RunningCommand {

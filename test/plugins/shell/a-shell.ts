@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
 import type { ToolRun } from '#contracts/tool.ts';
+import { shellConfigSchema } from '../../../plugins/shell/config.ts';
 import { createShellPlugin } from '../../../plugins/shell/index.ts';
+import { createShell } from '../../../plugins/shell/shell.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
+import { workspaceDisks } from '../../../src/processes/disk-gate.ts';
 import { formatSessionKey } from '../../../src/sessions/session-key.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { silentLog } from '../../support/silent-log.ts';
@@ -58,6 +61,21 @@ export async function aShell({ config = {}, bwrap = 'bwrap', os = 'linux' }: She
     bash(command: string, options: CallOptions & { readonly timeoutSeconds?: number } = {}): Promise<string> {
       const { timeoutSeconds } = options;
       return this.call('bash', { command, ...(timeoutSeconds && { timeoutSeconds }) }, options);
+    },
+    /** Returns what a person who approves the call is shown. */
+    describe(args: object): string | undefined {
+      const tool = tools.get('bash');
+      return tool?.describe?.(tool.inputSchema.parse(args));
+    },
+    /** Returns a function that runs commands with another program in bubblewrap's place, unchecked. */
+    recording(program: string): (command: string) => Promise<void> {
+      const settings = shellConfigSchema.parse({ enabled: true });
+      const start = createShell({ config: settings, disks: workspaceDisks, bwrap: program });
+      return async (command) => {
+        const { ended } = await start(command, { workspace, timeoutMs: 60_000 });
+        const end = await ended;
+        if (end.kind !== 'exited') throw new Error(JSON.stringify(end));
+      };
     },
     close: host.close,
     async remove() {

@@ -76,6 +76,25 @@ describe('bash', () => {
     expect(await shell.bash('-x')).toContain('-x: command not found');
   });
 
+  it('shows the person who approves a call everything that it runs with, the command last', () => {
+    expect(shell.describe({ command: 'echo a\necho b' })).toBe(
+      [
+        '/bin/bash -c --, in the sandbox, without network',
+        `in /workspace (${shell.workspace}), for at most 60 s`,
+        'PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME="/tmp/home" LANG="C.UTF-8" TERM="dumb" NO_COLOR="1" GREETING="hello"',
+        '',
+        'echo a\necho b',
+      ].join('\n'),
+    );
+    const shown = [
+      { command: 'x' },
+      { command: 'x ' },
+      { command: 'x', background: true },
+      { command: 'x', timeoutSeconds: 61 },
+    ].map((input) => shell.describe(input));
+    expect(new Set(shown).size).toBe(4);
+  });
+
   it('refuses a command that the kernel would not take', async () => {
     for (const command of ['', 'a\0b', 'x'.repeat(40_000)])
       await expect(shell.call('bash', { command })).rejects.toThrow();
