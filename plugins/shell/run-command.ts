@@ -177,7 +177,7 @@ function readLines(stream: unknown, onLine: (line: string) => void): void {
   });
 }
 
-const statusSchema = z.object({ 'child-pid': z.int().optional(), 'exit-code': z.int().optional() });
+const statusSchema = z.object({ 'child-pid': z.int().min(2).optional(), 'exit-code': z.int().optional() });
 
 function parseStatus(line: string): z.output<typeof statusSchema> {
   try {
