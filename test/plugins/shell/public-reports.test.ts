@@ -101,10 +101,10 @@ describe('what other shells were reported for', () => {
     );
   });
 
-  it('shows and keeps text that isn’t valid (bytes, escapes, endless lines)', async () => {
-    expect(
-      await shell.bash(`printf '\\xff\\x00\\x1b[31mred'; head -c 100000 /dev/zero | tr '\\0' x`),
-    ).toMatch(/^\ufffd\0\u001b\[31mredx+\n\[\d+ bytes left out here\]\nx+\n\(exit code 0\)$/);
+  it('bounds an endless line, and bytes that are no text (mastra 24346)', async () => {
+    const text = await shell.bash(`printf '\\xff\\x00\\x1b[31mred'; head -c 100000 /dev/zero | tr '\\0' x`);
+    expect(text.startsWith('\ufffd\0\u001b[31mredx')).toBe(true);
+    expect(text).toMatch(/x\n\[\d+ bytes left out here\]\nx+\n\(exit code 0\)$/);
   });
 });
 

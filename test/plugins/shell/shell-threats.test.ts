@@ -129,7 +129,7 @@ echo '{ "exit-code": 0 }' >&3
     const forms = escapes.flatMap((attempt) =>
       wrappers.map((wrap) => wrap(attempt({ outside: '/o', port: 1, pid: 1 }))),
     );
-    for (const form of shareOf(forms)) {
+    for (const form of [...shareOf(forms), ' echo a \n ']) {
       await start(form);
       const argv = (await readFile(started, 'utf8')).split('\0').slice(0, -1);
       expect(argv).toEqual(['/bin/bash', '-c', '--', form]);
