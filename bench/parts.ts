@@ -14,6 +14,7 @@ import { withBoth, withParley } from './pair.ts';
 import { measureRecovery } from './recovery.ts';
 import { measureRest } from './rest.ts';
 import type { Report, Sheet } from './sheet.ts';
+import { measureShell } from './shell.ts';
 import { measureStart, measureStartOfAll, measureUnusedOpenAi } from './start.ts';
 import { measureSteer } from './steer.ts';
 
@@ -139,6 +140,7 @@ const parts: Readonly<Record<string, Part>> = {
     title: "The provider's cache",
     measure: ({ isQuick }) => measureCache(isQuick ? 10 : 30),
   },
+  shell: { title: 'Commands in the sandbox', measure: ({ rounds }) => measureShell(rounds) },
   crash: { title: 'A crash', measure: () => measureCrash() },
   recovery: { title: 'Recovery', measure: ({ repeats }) => measureRecovery(Math.min(repeats, 3)) },
   discord: { title: 'Discord', measure: (pace) => measureNetwork('discord', pace) },
