@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { privateSocket, startOwnRedis, untilServing } from '../test/e2e/redis-faults.ts';
-import { openStage, type Stage } from '../test/e2e/stage.ts';
+import { type AtEnd, openStage, type Stage } from '../test/e2e/stage.ts';
 import { untilSaid } from '../test/e2e/telegram-chat.ts';
 import { until } from '../test/e2e/until.ts';
 import { createGate, type Gate } from '../test/platforms/anthropic/gate.ts';
@@ -12,8 +12,6 @@ import { now } from './clock.ts';
 import type { Figure } from './figure.ts';
 import { findPostgres } from './lanes/cluster.ts';
 import { median } from './statistics.ts';
-
-type AtEnd = (end: () => Promise<void>) => void;
 
 type Scenario = Pick<Figure, 'name' | 'target'> & {
   /** Ms from the fault to the end of its effect; undefined where it can't be measured. */

@@ -8,6 +8,7 @@ import { type Ran, runParley } from '../cli/run-parley.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
 import { killTree } from './process-tree.ts';
+import type { AtEnd } from './stage.ts';
 import { until } from './until.ts';
 
 export type Home = {
@@ -32,8 +33,6 @@ export type Running = {
   /** Kills the gateway and its Redis with `kill -9`. */
   kill(): Promise<void>;
 };
-
-type AtEnd = (end: () => Promise<void>) => void;
 
 /** `settings`: further lines of its `.env`. Everything is closed when the test ends. */
 export async function aFreshHome(

@@ -135,7 +135,7 @@ test('lists lanes on the page, promotes, edits and cancels their messages, and c
   expect,
   onTestFinished,
 }) => {
-  const settings = { config: { channels: { web: {} } } };
+  const settings = { networks: ['web'] } as const;
   const { telegram, dataDir, gate, signInLink, untilThreeWait } = await startBusy(
     ['One.', 'Two.'],
     onTestFinished,

@@ -1,22 +1,20 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { repeatAfterMe } from '../platforms/anthropic/server.ts';
 import { endsInResult, lastUserText } from '../platforms/anthropic/wire.ts';
 import type { TgUser } from '../platforms/telegram/types.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import { databaseServer, makeDatabase, type OwnDatabase } from './own-database.ts';
 import { loadable, type ParleyProcess } from './parley-process.ts';
 import { webClient } from './person.ts';
-import { openStage, type Stage, type StageSettings } from './stage.ts';
+import { type AtEnd, openStage, type Stage, type StageSettings } from './stage.ts';
 import { ada, bob, said, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
-type AtEnd = (end: () => Promise<void>) => void;
 type Held = Readonly<Record<string, unknown>>;
 
 const somebody = (id: number): TgUser => ({ id, is_bot: false, first_name: `Person ${id}` });
@@ -69,8 +67,7 @@ describeRow('a gateway and workers on one folder', (atEnd) => {
     untilWorked(workers, () => rowsOf(id, 'select holder from lanes where runId is not null and key'));
 
   beforeAll(async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'parley-slow-'));
-    atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+    const folder = aFolder(atEnd);
     [effectsFile, goFile] = [join(folder, 'effects'), join(folder, 'go')];
     const env = { TEST_PLUGIN: loadable('slow-tool'), EFFECTS_FILE: effectsFile, GO_FILE: goFile };
     // No call is given up for a message that arrives before its first word.
