@@ -45,11 +45,7 @@ export async function sandboxed(
   const { bwrap, config, workspace, disks } = options;
   await disks.run(workspace, () => mkdir(workspace, { recursive: true }));
   const found = await Promise.all(
-<<<<<<< HEAD
     protectedEntries.map(async (name) => ({ name, handle: await openUnlinked(workspace, name, disks) })),
-=======
-    protectedEntries.map(async (name) => ({ name, handle: await openProtected(workspace, name, disks) })),
->>>>>>> f5e8738f (wip2)
   );
   const entries = found.flatMap(({ name, handle }) => (handle === undefined ? [] : [{ name, handle }]));
   return {
@@ -79,11 +75,7 @@ export async function sandboxed(
  * Opens an entry of the workspace by itself, never what a link leads to: bubblewrap follows links, and a command of an
  * earlier call may have left one that leads out of the workspace.
  */
-<<<<<<< HEAD
 async function openUnlinked(
-=======
-async function openProtected(
->>>>>>> f5e8738f (wip2)
   workspace: string,
   name: string,
   disks: DiskCalls,
