@@ -44,10 +44,19 @@ export async function sandboxed(
 ): Promise<Launch & { close(): Promise<void> }> {
   const { bwrap, config, workspace, disks } = options;
   await disks.run(workspace, () => mkdir(workspace, { recursive: true }));
-  const found = await Promise.all(
-    protectedEntries.map(async (name) => ({ name, handle: await openUnlinked(workspace, name, disks) })),
-  );
-  const entries = found.flatMap(({ name, handle }) => (handle === undefined ? [] : [{ name, handle }]));
+  const entries: { readonly name: string; readonly handle: FileHandle }[] = [];
+  const close = async () => {
+    for (const { handle } of entries) await disks.finish(workspace, () => handle.close());
+  };
+  try {
+    for (const name of protectedEntries) {
+      const handle = await openUnlinked(workspace, name, disks);
+      if (handle !== undefined) entries.push({ name, handle });
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     file: bwrap,
     args: [
@@ -65,9 +74,7 @@ export async function sandboxed(
       [fds.group, group],
     ]),
     passes: entries.map(({ handle }) => handle.fd),
-    close: async () => {
-      for (const { handle } of entries) await disks.finish(workspace, () => handle.close());
-    },
+    close,
   };
 }
 

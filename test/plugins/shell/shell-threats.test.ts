@@ -2,8 +2,10 @@
  * Commands that try to leave the sandbox, to read secrets or to outlive their call. `PARLEY_LONG=1` runs all of them,
  * otherwise a different tenth each day.
  */
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -105,6 +107,18 @@ describe('a hostile command', () => {
     });
     await expect.poll(() => processesWith(`runaway-${token}`)).toEqual([]);
     await expect.poll(() => processesWith(shell.workspace)).toEqual([]);
+  });
+
+  it('ends with Parley when that is killed', async () => {
+    const token = `killed-${randomBytes(6).toString('hex')}`;
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'until-killed.ts'), token], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [folder] = (await once(child.stdout, 'data')) as [Buffer];
+    expect(await processesWith(token)).not.toEqual([]);
+    child.kill('SIGKILL');
+    await expect.poll(() => processesWith(token)).toEqual([]);
+    await rm(String(folder).trim(), { recursive: true });
   });
 
   it('holds neither memory nor pipes with 100 MB of output', async () => {
