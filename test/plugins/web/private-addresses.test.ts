@@ -24,7 +24,7 @@ beforeAll(async () => {
     new URL(url ?? '', base).searchParams.get('to') ?? '';
   web = await aWeb(
     {
-      '/to': (req, res) => res.writeHead(302, { location: reply(req.url, 'http://x') }).end(),
+      '/to': (req, res) => res.writeHead(302, { location: inBytes(reply(req.url, 'http://x')) }).end(),
       '/page': 'a page',
     },
     { network: { resolve } },
@@ -52,6 +52,11 @@ const both = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 },
 ];
+
+/** Writes a header as servers do that don't escape it: in UTF-8. */
+function inBytes(header: string): string {
+  return Buffer.from(header).toString('latin1');
+}
 
 /** Says why the fetch was refused; fails if it wasn't, or if something private was reached. */
 async function refusal(url: string): Promise<string> {
