@@ -12,6 +12,7 @@ import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
 import { secretsOf } from './config/secrets-of.ts';
 import type { Fetcher } from './inbound/attachment-fetcher.ts';
+import { authorityOf } from './inbound/authorize.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createIntake } from './inbound/intake.ts';
 import { type FreeSpace, mediaFolder } from './inbound/media.ts';
@@ -57,7 +58,9 @@ import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { createFraming, imagesIn } from './runs/framing.ts';
 import { createSettleCall } from './runs/park.ts';
+import { createPermit } from './runs/permit-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
+import { readRolesOf } from './store/access/sender-roles.ts';
 import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
 import { permittedTools } from './subagents/tool-policy.ts';
@@ -352,6 +355,15 @@ async function wireRuns(
     channelFor: host.find,
     start: dispatcher.dispatch,
     freedRoom: rooms.look,
+    approvals: { validMs: config.access.approvalMinutes * 60_000, owners: policy.namedOwners },
+    permit: createPermit({
+      store,
+      rulesOf: (agent) => agents.settingsOf(agent).tools.rules ?? [],
+      authoritiesOf: async (refs) => {
+        const roles = await store.read(readRolesOf, { refs });
+        return refs.map((ref) => authorityOf(ref, policy.access, roles.get(ref)));
+      },
+    }),
   };
   const driver = createLaneDriver({
     ...{ store, holder, clock, log, probe, redact, framing, wakes },

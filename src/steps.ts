@@ -3,6 +3,7 @@ import { commandSteps } from './commands/list.ts';
 import { decideOnPage, expireQuestion } from './store/access/decide-approval.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
 import { dismissNotice, raiseAlert, resolveAlert } from './store/alerts/alert.ts';
+import { revokeGrant } from './store/approvals/grant.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
 import { steerChild, stopChild } from './store/children/operate-child.ts';
 import { spawnChild } from './store/children/spawn-child.ts';
@@ -31,7 +32,7 @@ import {
   storeToolResults,
 } from './store/lanes/commit-turn.ts';
 import { handOver, releaseFailedRun, releaseLane, renewLeases, resumePaused } from './store/lanes/leases.ts';
-import { parkForBudget, parkRun, settleParkedCall } from './store/lanes/park-run.ts';
+import { parkForApproval, parkForBudget, parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
 import { setLaneMode } from './store/lanes/session.ts';
 import { takeSteers } from './store/lanes/steer.ts';
@@ -85,8 +86,10 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   markToolStarted,
   markUnsendable,
   openSignIn,
+  parkForApproval,
   parkForBudget,
   parkRun,
+  revokeGrant,
   storeToolParts,
   promoteItem,
   raiseAlert,

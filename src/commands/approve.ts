@@ -1,5 +1,6 @@
 /** `/approve` and `/deny`: answers to a question from Parley, where there is no button to press. */
 
+import type { Authority } from '#contracts/outcome.ts';
 import { platformRef } from '../sessions/identities.ts';
 import { type DecisionResult, decideApproval, lockDecision } from '../store/access/decide-approval.ts';
 import { type Decider, personLabel } from '../store/access/sender-roles.ts';
@@ -7,26 +8,29 @@ import type { Verdict } from '../store/approvals/approval.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
 import { type ChatCommand, type CommandCall, chatCommand } from './chat-command.ts';
 
-type Request = { readonly id: string };
+type Request = { readonly id: string; readonly verdict: Verdict };
 
-function answer(verdict: Verdict): ChatCommand {
+function answer(name: 'approve' | 'deny'): ChatCommand {
   return chatCommand<Request, Request & { readonly by: Decider }, DecisionResult>({
-    name: verdict,
+    name,
     usage: 'id',
-    menu: verdict === 'approve' ? 'approveMenu' : 'denyMenu',
+    menu: name === 'approve' ? 'approveMenu' : 'denyMenu',
     denial: 'approveDenied',
     isForAnyPlace: true,
     parse: (words) => {
-      const id = words.toLowerCase();
-      return /^[a-z0-9]{1,32}$/.test(id) ? { id } : { problem: 'approveUsage', values: { name: verdict } };
+      const [, id, always] = /^([a-z0-9]{1,32})( always)?$/.exec(words.toLowerCase()) ?? [];
+      if (id === undefined || (always !== undefined && name === 'deny'))
+        return { problem: 'approveUsage', values: { name } };
+      return { id, verdict: always === undefined ? name : 'always' };
     },
-    right: ({ authority }) => (authority === 'owner' ? 'allowed' : 'denied'),
-    load: (_, call, { id }) => ({ id, by: deciderOf(call) }),
+    // Each question says who may decide it; whoever may write may ask for that.
+    right: () => 'allowed',
+    load: (_, call, request) => ({ ...request, by: deciderOf(call) }),
     lock: async (tx, place, input) => {
-      await lockDecision(tx, { ...input, verdict }, place);
+      await lockDecision(tx, input, place);
       return input;
     },
-    apply: (tx, { effects }, { id, by }) => decideApproval(tx, { id, verdict, by }, effects),
+    apply: (tx, { effects }, decision) => decideApproval(tx, decision, effects),
     say: ({ text }) => text,
   });
 }
@@ -34,10 +38,16 @@ function answer(verdict: Verdict): ChatCommand {
 export const approve = answer('approve');
 export const deny = answer('deny');
 
-/** Returns the sender of a command as a decider. */
-export function deciderOf({ envelope, authority }: CommandCall): Decider {
+/** Returns the sender of a press or a command as a decider. */
+export function deciderOf({
+  envelope,
+  identities,
+  authority,
+}: Pick<CommandCall, 'envelope' | 'identities'> & { readonly authority: Authority | undefined }): Decider {
   const { route, sender } = envelope;
   const ref = platformRef(route.channel, sender.id);
   const label = personLabel({ ref, name: cleanLabel(sender.name) });
-  return { ref, label, isOwner: authority === 'owner', role: 'user' };
+  const identity = identities.get(ref);
+  const refs = identity === undefined ? [ref] : identities.accountsOf(identity).map((account) => account.ref);
+  return { ref, refs, label, authority, isOwner: authority === 'owner', role: 'user' };
 }

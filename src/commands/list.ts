@@ -3,6 +3,7 @@ import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import { suggestName } from '../config/suggestion.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import { activation } from './activation.ts';
+import { approvals } from './approvals.ts';
 import { approve, deny } from './approve.ts';
 import { budget } from './budget.ts';
 import type { ChatCommand, Order } from './chat-command.ts';
@@ -39,6 +40,7 @@ const others: readonly ChatCommand[] = [
   activation,
   link,
   pair,
+  approvals,
   approve,
   deny,
   whoami,

@@ -13,6 +13,18 @@ export const identifier = z
 
 const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "isn't a tool's name, for example web_fetch");
 
+/** A rule for calls of one tool. */
+export const callRule = z.strictObject({
+  tool: toolName.describe('Name of the tool.'),
+  match: z
+    .record(z.string().min(1).max(64), z.string().max(1000))
+    .exactOptional()
+    .describe(
+      'Patterns for arguments, by name, for example { "command": "git log*" }. * stands for any text; in a rule that allows, not for characters that let a shell run something else. Absent: every call.',
+    ),
+  action: z.enum(['allow', 'ask', 'deny']).describe('What happens to a call that fits.'),
+});
+
 const dollars = z.number().min(0).max(1_000_000).exactOptional();
 
 const agentBudgets = {
@@ -70,6 +82,13 @@ export const agent = z.strictObject({
     .strictObject({
       allow: z.array(toolName).exactOptional().describe('Only these tools; absent = all.'),
       deny: z.array(toolName).default([]).describe('Never these tools, even if allowed.'),
+      rules: z
+        .array(callRule)
+        .max(200)
+        .exactOptional()
+        .describe(
+          'Which calls run, which need the approval of a person, and which never run. The first rule that fits counts; without one, the tool decides: bash asks, the others run.',
+        ),
     })
     .prefault({})
     .describe('Tools of its runs. These lists can only remove tools.'),

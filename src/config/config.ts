@@ -101,6 +101,9 @@ export type AgentSettings = DeepReadonly<Omit<AgentInFile, 'id' | 'name' | 'work
   readonly budgets?: Readonly<Partial<Record<Exclude<BudgetScope, 'gateway'>, number>>>;
 };
 
+/** What happens to an agent's calls of one tool. */
+export type CallRule = NonNullable<AgentSettings['tools']['rules']>[number];
+
 /** Routes messages that match every given field to an agent; the most specific binding wins. */
 export type Binding = DeepReadonly<Omit<FileSettings['bindings'][number], 'agent'>> & {
   readonly agent: AgentId;

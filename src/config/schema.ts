@@ -40,6 +40,12 @@ const access = z
         maxPending: count(3, 100).describe('How many requests may be pending per bot account.'),
       })
       .prefault({}),
+    approvalMinutes: z
+      .int()
+      .min(1)
+      .max(1440)
+      .default(15)
+      .describe('How long a person has to approve a tool call, in minutes; after that it is refused.'),
     groupPolicy: z
       .enum(['allowlist', 'open', 'disabled'])
       .default('allowlist')

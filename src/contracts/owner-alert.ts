@@ -88,7 +88,7 @@ export type ShownQuestion = {
   readonly text: string;
   /** When it was asked, ms since the epoch. */
   readonly since: number;
-  readonly choices: readonly { readonly verdict: 'approve' | 'deny'; readonly label: string }[];
+  readonly choices: readonly { readonly verdict: 'approve' | 'always' | 'deny'; readonly label: string }[];
 };
 
 /** The result of an answer, with a text for people. */

@@ -12,13 +12,14 @@ import {
 } from '#contracts/envelope.ts';
 import { type Authority, lowestAuthority } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { deciderOf } from '../commands/approve.ts';
 import type { Asker, CommandCall, Order } from '../commands/chat-command.ts';
 import { parseCommand, stopOrder } from '../commands/list.ts';
 import { newApprovalId } from '../commands/one-time-code.ts';
 import { start } from '../commands/start.ts';
 import { type Identities, joinIdentities, platformRef } from '../sessions/identities.ts';
 import { resetBefore, resetPolicyFor } from '../sessions/reset-policy.ts';
-import { personLabel, type Role, type SenderRole } from '../store/access/sender-roles.ts';
+import type { Role, SenderRole } from '../store/access/sender-roles.ts';
 import type { KeptMessage } from '../store/base/json.ts';
 import { conversationKeyOf, type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { splitTextName } from '../store/intake/accept-item.ts';
@@ -28,7 +29,6 @@ import type { Bundle, NewItem } from '../store/items/enqueue-item.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
 import type { ConversationFacts } from '../store/reads/arrival-facts.ts';
 import { fillText } from '../texts/chat-texts.ts';
-import { cleanLabel } from '../texts/untrusted-text.ts';
 import { type AccessDecision, authorityOf, authorize, isOwnerBy } from './authorize.ts';
 import {
   type InboundPolicy,
@@ -145,14 +145,16 @@ function authorizeMoved(
  * A button press counts by the person's rights, wherever the button is, even in a group that isn't answered. A press by
  * anybody without them changes nothing, and they learn the state of the question.
  */
-function proposePress(policy: InboundPolicy, { envelope, role }: Arrival, data: string): Decision {
+function proposePress(policy: InboundPolicy, arrival: Arrival, data: string): Decision {
+  const { envelope, role } = arrival;
   const { route, sender } = envelope;
   if (sender.isSelf) return { kind: 'ignore', reason: 'own-message' };
   if (sender.isBot) return { kind: 'ignore', reason: 'bot-message' };
-  const ref = platformRef(route.channel, sender.id);
-  const label = personLabel({ ref, name: cleanLabel(sender.name) });
   const isOwner = isOwnerBy({ route, sender, role }, policy.access);
-  return { kind: 'press', data, by: { ref, label, isOwner, role: 'user' } };
+  const access = authorizeMoved(policy, arrival);
+  const authority = access.kind === 'allowed' ? access.authority : undefined;
+  const by = deciderOf({ envelope, identities: identitiesOf(policy, arrival), authority });
+  return { kind: 'press', data, by: { ...by, isOwner } };
 }
 
 /** Reads an owner's command in a group that isn't answered: they may still decide whether it should be. */

@@ -13,11 +13,11 @@ export type OwnerNotices = {
   /** Returns the open questions, newest first. */
   questions(): Promise<readonly ShownQuestion[]>;
   /** Answers a question as the owner; a later answer changes nothing and says so. */
-  answer(id: string, verdict: 'approve' | 'deny'): Promise<AnswerResult>;
+  answer(id: string, given: z.output<typeof verdict>): Promise<AnswerResult>;
 };
 
 const id = z.string().min(1).max(100);
-const verdict = z.enum(['approve', 'deny']);
+const verdict = z.enum(['approve', 'always', 'deny']);
 
 /** Lists what the owner may have to act on. */
 export const listNotices = operation({

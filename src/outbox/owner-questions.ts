@@ -7,17 +7,18 @@ import { atPage } from '../commands/pair.ts';
 import { hasOwner } from '../config/load-config.ts';
 import { readHasApprovedOwner } from '../store/access/admit.ts';
 import { decideOnPage, expireQuestion } from '../store/access/decide-approval.ts';
-import { readOpenApprovals } from '../store/approvals/approval.ts';
+import { readOpenApprovals, type Verdict } from '../store/approvals/approval.ts';
+import { type CallApproval, readOpenCallApprovals } from '../store/approvals/call-approval.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 
 /** Questions to the owner, for the page. */
 export interface OwnerQuestions {
-  /** Returns the requests for access, newest first. A question about a group is asked in the group. */
+  /** Returns the requests for access and the calls to approve, newest first. A group's question is asked in the group. */
   questions(): Promise<readonly ShownQuestion[]>;
   /** Answers as the owner. Safe to repeat: the first answer counts, and a later one says so. */
-  answer(id: string, verdict: 'approve' | 'deny'): Promise<AnswerResult>;
+  answer(id: string, verdict: Verdict): Promise<AnswerResult>;
   stop(): Promise<void>;
 }
 
@@ -40,8 +41,12 @@ export function createOwnerQuestions(deps: {
   const loop = async () => {
     while (!stopping.signal.aborted) {
       try {
-        const due = await store.read(readOpenApprovals, { limit: atOnce, isDue: true });
-        for (const { id } of due) deps.start(await store.write(expireQuestion, { id }));
+        const due = { limit: atOnce, isDue: true };
+        const questions = [
+          ...(await store.read(readOpenApprovals, due)),
+          ...(await store.read(readOpenCallApprovals, due)),
+        ];
+        for (const { id } of questions) deps.start(await store.write(expireQuestion, { id }));
       } catch (error) {
         // The queue's sweep reports an unreachable store.
         log.debug({ error }, 'questions.not-expired');
@@ -54,16 +59,20 @@ export function createOwnerQuestions(deps: {
     questions: async () => {
       const open = await store.read(readOpenApprovals, { limit: atOnce, isDue: false });
       const requests = open.filter(({ kind }) => kind === 'pairing');
-      if (requests.length === 0) return [];
+      const calls = (await store.read(readOpenCallApprovals, { limit: atOnce, isDue: false })).map((call) =>
+        callQuestion(call, texts),
+      );
+      if (requests.length === 0) return calls;
       const makesOwner = !hasOwner(deps) && !(await store.read(readHasApprovedOwner, undefined));
       const choices = [
         { verdict: 'approve', label: makesOwner ? texts.approveOwnerLabel : texts.approveLabel },
         { verdict: 'deny', label: texts.denyLabel },
       ] as const;
-      return requests.map(({ id, createdAt: since, details: { question = '' } }) => {
+      const asked = requests.map(({ id, createdAt: since, details: { question = '' } }) => {
         const text = makesOwner ? fillText(texts.pairingMakesOwner, { question }) : question;
         return { id, since, text, choices };
       });
+      return [...asked, ...calls].sort((one, other) => other.since - one.since);
     },
     answer: async (id, verdict) => {
       const role = hasOwner(deps) ? 'user' : 'owner-if-none';
@@ -77,4 +86,14 @@ export function createOwnerQuestions(deps: {
       await running;
     },
   };
+}
+
+function callQuestion({ id, tool, shown, createdAt: since }: CallApproval, texts: ChatTexts): ShownQuestion {
+  const text = `${fillText(texts.callQuestion, { tool })}\n${shown}`;
+  const choices = [
+    { verdict: 'approve', label: texts.approveLabel },
+    { verdict: 'always', label: texts.approveAlwaysLabel },
+    { verdict: 'deny', label: texts.denyLabel },
+  ] as const;
+  return { id, since, text, choices };
 }

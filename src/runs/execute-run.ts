@@ -1,4 +1,4 @@
-import type { AgentEvent } from '#contracts/agent-event.ts';
+import type { AgentEvent, CallQuestion } from '#contracts/agent-event.ts';
 import { type CallRate, isUncounted } from '#contracts/call-ledger.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
@@ -15,7 +15,7 @@ import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { createConverter, type LoadImage } from '../agent/convert.ts';
 import { fitContext, pruneResults } from '../agent/fit-context.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
-import type { AgentLoopConfig } from '../agent/loop-config.ts';
+import type { AgentLoopConfig, Permit, PermitRequest } from '../agent/loop-config.ts';
 import type { CallEntry } from '../agent/resumption.ts';
 import type { Models } from '../models/models.ts';
 import {
@@ -43,7 +43,7 @@ import type { RunSettings } from './agents.ts';
 import { createRunCalls, type RunBudgets, type RunCalls } from './call-ledger.ts';
 import { executeCompact, publishTitle, titleSettings, titleSystem } from './execute-compact.ts';
 import { createNoopView, type LiveView, openLiveView } from './live-view.ts';
-import { mayWaitForRoom, parkIfWaiting, type WaitingCall } from './park.ts';
+import { type ApprovalSettings, mayWaitForRoom, parkIfWaiting, type WaitingCall } from './park.ts';
 import type { PreviewJournal } from './preview-surface.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import { compactionOf, compactorOf } from './run-compaction.ts';
@@ -71,6 +71,9 @@ export type RunDeps = RunFeedDeps & {
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
   readonly loadImage: LoadImage;
+  readonly approvals: ApprovalSettings;
+  /** Decides whether a call may run, by the configured rules and by what people have allowed for longer. */
+  permit(run: ToolRun, request: PermitRequest): Promise<Permit>;
   framing(): TextFraming;
   agent(id: string): { readonly workspace: string; readonly reasoning: ReasoningLevel };
   systemFor(
@@ -131,8 +134,8 @@ export async function executeRun(
     live = await openLiveView(deps, run, channel);
     const calls = callsOf(deps, run);
     const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel, feed });
-    const waitsFor = await runLoop(deps, run, { recorder, stopping, calls, feed });
-    const waiting = { waitsFor, refusal: recorder.outOfBudget, calls, startedAt, live, feed };
+    const waits = await runLoop(deps, run, { recorder, stopping, calls, feed });
+    const waiting = { ...waits, refusal: recorder.outOfBudget, calls, startedAt, live, feed };
     let left: RunExit | undefined = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
       await recordShown(deps.clock, live);
@@ -216,7 +219,9 @@ function callsOf(deps: RunDeps, run: ClaimedRun): RunCalls {
   return createRunCalls({ store, clock, probe, freedRoom, purpose, rate, limits }, run);
 }
 
-/** Returns the calls that the run waits for; empty unless it must be parked. */
+/** Calls that wait for something outside, and those that a person has to approve; none unless the run must be parked. */
+type RunWaits = { readonly waitsFor: readonly WaitingCall[]; readonly questions: readonly CallQuestion[] };
+
 async function runLoop(
   deps: RunDeps,
   run: ClaimedRun,
@@ -226,7 +231,7 @@ async function runLoop(
     calls,
     feed,
   }: Pick<RecorderParts, 'stopping' | 'calls' | 'feed'> & { recorder: RunRecorder },
-): Promise<readonly WaitingCall[]> {
+): Promise<RunWaits> {
   const { store, clock, settings } = deps;
   const child = await childRunOf(store, run);
   const toolRun = toolRunOf(deps, run, child?.role);
@@ -238,7 +243,7 @@ async function runLoop(
     const results = await store.read(readToolResults, { runId: run.runId });
     recorder.recall(results.map(storedToolSend).filter((send) => send !== undefined));
   }
-  if (isHandingOver()) return [];
+  if (isHandingOver()) return { waitsFor: [], questions: [] };
   const [system, stored] = await Promise.all([
     run.kind === 'title' ? titleSystem : deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
     readRunContext(store, run, child),
@@ -265,6 +270,7 @@ async function runLoop(
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     isShown: () => recorder.isShown,
     onQuiet: () => recorder.tellQuiet(),
+    permit: (request) => watch.ask(deps.permit(toolRun, request)),
     keepMarks: (marks) => watch.ask(recorder.keepMarks(marks)),
     getSteeringMessages: () => watch.ask(recorder.steering()),
     onArrival: (listener) => deps.active.onArrival(run.laneKey, listener),
@@ -283,7 +289,7 @@ async function runLoop(
   return follow(deps, run, { events, recorder, watch, feed });
 }
 
-/** Records each event before the loop continues. Returns the calls that wait for something outside. */
+/** Records each event before the loop continues. Returns what the run waits for. */
 async function follow(
   deps: RunDeps,
   run: ClaimedRun,
@@ -293,10 +299,11 @@ async function follow(
     readonly watch: StoreWatch;
     readonly feed: RunFeed;
   },
-): Promise<readonly WaitingCall[]> {
+): Promise<RunWaits> {
   const { events, recorder, watch, feed } = input;
   const trace = traceRun(deps.tracer, run, deps.clock);
   const waitsFor: WaitingCall[] = [];
+  const questions: CallQuestion[] = [];
   for await (const event of events) {
     // A call that failed because of the store has no result: the run's next attempt makes it again, under the same key.
     if (event.type === 'agent_end' || (event.type === 'tool_execution_end' && event.isError)) watch.check();
@@ -304,15 +311,18 @@ async function follow(
     trace(event);
     feed.tell(event, isStored);
     if (event.type === 'tool_execution_parked') waitsFor.push(event);
+    if (event.type === 'tool_execution_asked') questions.push(event.question);
   }
-  return waitsFor;
+  return { waitsFor, questions };
 }
 
 function watched(tools: readonly Tool[], watch: StoreWatch): readonly Tool[] {
   return tools.map((tool) => {
-    const { name, description, inputSchema, parallelSafe, replay, authority } = tool;
+    const { name, description, inputSchema, parallelSafe, replay, authority, approval } = tool;
     return {
       ...{ name, description, inputSchema, parallelSafe, replay, authority },
+      ...(approval && { approval }),
+      ...(tool.describe && { describe: (input: unknown) => tool.describe?.(input) ?? '' }),
       ...(tool.prepareArguments && { prepareArguments: (raw: unknown) => tool.prepareArguments?.(raw) }),
       execute: async (input, ctx) => watch.ask(tool.execute(input, ctx)),
     };
@@ -334,8 +344,11 @@ function shapeOf(
   return { limits: settings.limits, maxTokens: info.answerTokens, reasoning };
 }
 
-function entryOf(call: RunCall): CallEntry {
-  return { ...call, state: call.state === 'pending' ? 'fresh' : call.state };
+function entryOf({ question, ...call }: RunCall): CallEntry {
+  if (call.state !== 'pending') return { ...call, state: call.state };
+  if (question === undefined) return { ...call, state: 'fresh' };
+  const { state: verdict, input, digest } = question;
+  return { ...call, state: 'asked', asked: { verdict, input, digest } };
 }
 
 function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined): ToolRun {

@@ -1,3 +1,4 @@
+import type { CallQuestion } from '#contracts/agent-event.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
@@ -6,6 +7,7 @@ import type { Probe } from '#contracts/probe.ts';
 import { routeOf } from '#contracts/route.ts';
 import type { SettleCall } from '#contracts/tool.ts';
 import { boundResult, resultMessage } from '../agent/tool-result.ts';
+import { newApprovalId } from '../commands/one-time-code.ts';
 import { budgetNames } from '../models/budget-rules.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
@@ -14,6 +16,7 @@ import {
   type ParkInput,
   type ParkOutcome,
   type ParkResult,
+  parkForApproval,
   parkForBudget,
   parkRun,
   readStartedCall,
@@ -40,6 +43,8 @@ export type WaitingCall = { readonly reason: string; readonly waitMs?: number };
 
 type MayWait = Omit<WaitingRun, 'calls'> & {
   readonly waitsFor: readonly WaitingCall[];
+  /** Calls that a person has to approve. */
+  readonly questions: readonly CallQuestion[];
   /** The budget that has no room for the run. */
   readonly refusal: BudgetRefusal | undefined;
   readonly calls: RunCalls;
@@ -59,12 +64,39 @@ const usualWaitMs = 7 * 86_400_000;
 
 /** Parks a run that waits for something; returns undefined for any other. */
 export async function parkIfWaiting(
-  deps: ParkDeps & { readonly texts: ChatTexts },
+  deps: ParkDeps & { readonly texts: ChatTexts; readonly approvals: ApprovalSettings },
   run: ClaimedRun,
-  { waitsFor, refusal, calls, ...rest }: MayWait,
+  { waitsFor, questions, refusal, calls, ...rest }: MayWait,
 ): Promise<ParkOutcome | undefined> {
+  if (questions.length > 0) return askPeople(deps, run, { ...rest, questions });
   if (waitsFor.length > 0) return park(deps, run, { ...rest, calls: waitsFor });
   return refusal && waitForRoom(deps, run, { ...rest, refusal, calls });
+}
+
+export type ApprovalSettings = {
+  /** How long a question about a call stays open, ms. */
+  readonly validMs: number;
+  /** Owners named in the configuration, `channel:peer`; one of them is asked about the calls of a run without a chat. */
+  readonly owners: readonly string[];
+};
+
+/** Asks about calls and parks their run, which also waits for none of its other calls. */
+async function askPeople(
+  deps: ParkDeps & { readonly approvals: ApprovalSettings },
+  run: ClaimedRun,
+  { questions, ...waiting }: Omit<WaitingRun, 'calls'> & { readonly questions: readonly CallQuestion[] },
+): Promise<ParkOutcome> {
+  const { validMs, owners } = deps.approvals;
+  const asking = {
+    ...{ validMs, owners, route: routeOf(run.target), runAuthority: run.authority },
+    questions: questions.map((question) => ({ id: newApprovalId(), ...question })),
+  };
+  const pause = { ...waiting, reason: 'an approval', waitMs: validMs };
+  const left = await closeQuietly(deps, run, pause, (parking) =>
+    deps.store.write(parkForApproval, { ...parking, ...asking }),
+  );
+  deps.probe.reach('approval-asked');
+  return left;
 }
 
 /** Parks a run whose calls wait for something outside: it gives up its slot, lease, typing indicator and clock. */

@@ -8,6 +8,7 @@ import { accessTables } from './migrations/0001/access.ts';
 import { deliveryTables } from './migrations/0001/delivery.ts';
 import { intakeTables } from './migrations/0001/intake.ts';
 import { laneTables } from './migrations/0001/lanes.ts';
+import { addApprovals } from './migrations/0002-add-approvals.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -28,6 +29,7 @@ const firstTables = { ...intakeTables, ...laneTables, ...deliveryTables, ...acce
 export const migrations: SchemaSteps = declareSteps({
   // Released with 0.2.0.
   '0001-schema': { adds: { tables: firstTables }, fingerprint: 'fb48c22094bd7c3b' },
+  '0002-add-approvals': { adds: addApprovals, fingerprint: '397dc857a4692a02' },
 });
 
 /** Names of the migrations, in order. */

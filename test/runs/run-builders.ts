@@ -54,6 +54,8 @@ export function runDeps(
     ...shaping,
     outbox: { claimAlong: (_, commit) => commit(undefined), continueFrom: async () => undefined },
     settings: runSettings,
+    approvals: { validMs: 900_000, owners: [] },
+    permit: async () => 'allowed',
     loadImage: async () => undefined,
     agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
     framing: () => framing,

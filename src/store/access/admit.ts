@@ -1,6 +1,7 @@
 /** Groups that an owner has admitted, in addition to those that the configuration names. */
 
 import { parseJson } from '#channel-kit/parse-json.ts';
+import { plainText } from '#contracts/formatted-text.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { fillText } from '../../texts/chat-texts.ts';
@@ -55,7 +56,7 @@ export async function askInGroup(tx: StepTx, { id, route, kept }: GroupRequest):
     return undefined;
   }
   const choices = [{ verdict: 'approve', label: tx.texts.groupAnswerHere }] as const;
-  return askQuestion(tx, { id, route, text, choices });
+  return askQuestion(tx, { id, route, text: plainText(text), choices });
 }
 
 /** Returns the lane of the message kept for the group, while the question is still open. */
@@ -150,7 +151,7 @@ type Kept = {
 const fetchWaitMs = 20_000;
 
 /** Places a message that waited for an approval in its lane, and records it in the ledger as accepted. */
-async function answerKept(tx: Tx, { kept, account, senderId, authority, effects }: Kept): Promise<void> {
+async function answerKept(tx: StepTx, { kept, account, senderId, authority, effects }: Kept): Promise<void> {
   const { id, lane: spec, route, content, eventKey, messageId } = kept;
   const lane = await ensureLane(tx, spec);
   const isFetching = content.attachments.length > 0;

@@ -5,6 +5,7 @@
  */
 import type { PressResult } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import { plainText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import { type ChatTexts, fillText } from '../../texts/chat-texts.ts';
 import {
@@ -17,10 +18,11 @@ import {
   tellResult,
   type Verdict,
 } from '../approvals/approval.ts';
+import { decideCall, expireCall } from '../approvals/decide-call.ts';
 import type { CommandPlace, StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import type { LaneRef } from '../base/keys.ts';
-import { ensureRow, lockRows } from '../base/row-access.ts';
+import { ensureRow, findRow, lockRows } from '../base/row-access.ts';
 import { lockAccounts } from '../processes/accounts.ts';
 import { lockOrMakeLanes } from '../rows/lane.ts';
 import { admitGroup, admitRequest, dropGroup, dropRequest, laneOfKept, laneOfMention } from './admit.ts';
@@ -67,13 +69,15 @@ export async function lockDecision(
 ): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   const approval = by.isOwner ? await readApproval(tx, id) : undefined;
-  const isApproved = verdict === 'approve';
+  const call = approval ? undefined : await findRow(tx, 'callApprovals', id, ['laneKey']);
+  const isApproved = verdict !== 'deny';
   // The first owner is determined across all accounts.
   if (approval && isApproved && by.role === 'owner-if-none') await lockAttempts(tx);
   const accounts = [place?.account, approval?.details.account].filter((key) => key !== undefined);
   await lockAccounts(tx, [...new Set(accounts)]);
   const entered = approval && isApproved ? await steps[approval.kind].laneOf?.(tx, approval) : undefined;
-  const lanes = [place?.lane, entered].filter((ref) => ref !== undefined);
+  const called = call && { key: call.laneKey };
+  const lanes = [place?.lane, entered, called].filter((ref) => ref !== undefined);
   if (lanes.length > 0) await lockOrMakeLanes(tx, lanes);
   if (approval) await lockApproval(tx, id);
 }
@@ -87,16 +91,16 @@ export async function decideApproval(
   const { id, verdict, by, pressed } = decision;
   await lockDecision(tx, decision);
   const approval = await readApproval(tx, id);
-  if (!approval) return { kind: 'unknown', text: tx.texts.approvalUnknown };
+  if (!approval) return decideCall(tx, decision, effects);
   if (!by.isOwner) return told(tx, approval, 'foreign');
   const kind = steps[approval.kind];
-  const end = { id, state: verdict === 'approve' ? 'approved' : 'denied', by: by.label } as const;
+  const isApproval = verdict !== 'deny';
+  const end = { id, state: isApproval ? 'approved' : 'denied', by: by.label } as const;
   if (!(await closeApproval(tx, end))) return told(tx, (await readApproval(tx, id)) ?? approval, 'late');
-  const text =
-    verdict === 'approve'
-      ? await kind.approve(tx, { approval, by, effects })
-      : await kind.drop(tx, approval, end);
-  const shownIn = await tellResult(tx, { id, text, pressed });
+  const text = isApproval
+    ? await kind.approve(tx, { approval, by, effects })
+    : await kind.drop(tx, approval, end);
+  const shownIn = await tellResult(tx, { id, text: plainText(text), pressed });
   if (shownIn !== undefined) effects.deliveries.push(shownIn);
   return { kind: end.state, text };
 }
@@ -145,6 +149,7 @@ export const expireQuestion: StoreCommand<{ readonly id: string }, Effects> = {
     const effects = noEffects();
     const approval = await readApproval(tx, id);
     if (approval) await expireApproval(tx, approval, effects);
+    else await expireCall(tx, id, effects);
     return effects;
   },
 };
@@ -155,7 +160,10 @@ export async function expireApproval(tx: StepTx, approval: Approval, effects: Ef
   if (details.account !== undefined) await lockAccounts(tx, [details.account]);
   const end = { id, state: 'expired', by: null } as const;
   if (!(await closeApproval(tx, end))) return;
-  const shownIn = await tellResult(tx, { id, text: await steps[approval.kind].drop(tx, approval, end) });
+  const shownIn = await tellResult(tx, {
+    id,
+    text: plainText(await steps[approval.kind].drop(tx, approval, end)),
+  });
   if (shownIn !== undefined) effects.deliveries.push(shownIn);
 }
 

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { plainText } from '#contracts/formatted-text.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { fillText } from '../../texts/chat-texts.ts';
 import { readOwnerRoute } from '../alerts/owner-route.ts';
@@ -229,7 +230,9 @@ async function open(tx: StepTx, requesting: PairingInput, effects: Effects): Pro
     { verdict: 'approve', label: tx.texts.approveLabel },
     { verdict: 'deny', label: tx.texts.denyLabel },
   ] as const;
-  effects.deliveries.push(await askQuestion(tx, { id, route: ownerRoute, text: question, choices }));
+  effects.deliveries.push(
+    await askQuestion(tx, { id, route: ownerRoute, text: plainText(question), choices }),
+  );
 }
 
 /** Keeps the first message that can be answered later; later ones aren't kept. */

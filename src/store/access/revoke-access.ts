@@ -107,7 +107,7 @@ async function lockWorkBelow(tx: Tx, people: readonly Person[]): Promise<void> {
 }
 
 /** Ends the work for these people. The caller must have locked their lanes, and then the sub-agents' lanes below. */
-async function endWorkOf(tx: Tx, { people, laneKeys }: PeopleAtWork, effects: Effects): Promise<void> {
+async function endWorkOf(tx: StepTx, { people, laneKeys }: PeopleAtWork, effects: Effects): Promise<void> {
   if (people.length === 0) return;
   const lanes = await lockAndReadLanes(tx, laneKeys);
   const spawners = await findSpawners(tx, people);
@@ -191,7 +191,7 @@ async function endWaiting(tx: Tx, people: readonly Person[]): Promise<void> {
 }
 
 async function stopRun(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
   { people, effects }: { readonly people: readonly Person[]; readonly effects: Effects },
 ): Promise<void> {

@@ -1,4 +1,5 @@
 import { ParleyError } from '#contracts/errors.ts';
+import type { Authority } from '#contracts/outcome.ts';
 import type { Approval } from '../approvals/approval.ts';
 import type { CommandPlace, StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
@@ -72,6 +73,10 @@ export type Decider = {
   /** Reference and name, as shown to others. */
   readonly label: string;
   readonly isOwner: boolean;
+  /** What a turn of theirs may do; absent if they have no access. */
+  readonly authority?: Authority | undefined;
+  /** All accounts of the person, `channel:peer`; absent: only `ref`. */
+  readonly refs?: readonly string[];
   /** Role of a person they approve. */
   readonly role: Role | 'owner-if-none';
 };

@@ -122,7 +122,7 @@ function mayUse(conversationKey: string, { accounts, channels, notBy, notIn }: O
 }
 
 /** Reads the channel from the key of an account or a conversation. */
-function channelOf(key: string): string {
+export function channelOf(key: string): string {
   return decodeURIComponent(key.split('/')[0] ?? '');
 }
 

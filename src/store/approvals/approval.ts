@@ -1,7 +1,7 @@
 /** Writes the states of questions that a person decides; no other file does: `open`, then one end. */
 import type { Selectable } from 'kysely';
 import { parseJson } from '#channel-kit/parse-json.ts';
-import { plainText } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { Button } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -131,13 +131,16 @@ function approvalOf(row: Selectable<ApprovalsTable>): Approval {
 
 // Asks a question in a conversation, and shows there who decided it.
 
-/** An answer to a question. */
-export type Verdict = 'approve' | 'deny';
+/** An answer to a question; `always` approves a call, and the same call from now on. */
+export type Verdict = keyof typeof verdictCodes;
+
+/** Each verdict in the id of its button, which may be pressed long after. */
+const verdictCodes = { approve: 'y', always: 's', deny: 'n' } as const;
 
 type Question = {
   readonly id: string;
   readonly route: ReplyRoute;
-  readonly text: string;
+  readonly text: FormattedText;
   /** The answers to offer, with their labels. */
   readonly choices: readonly { readonly verdict: Verdict; readonly label: string }[];
   /** Shows the question in a session's timeline. The caller has locked the lane. */
@@ -151,10 +154,10 @@ export async function askQuestion(tx: Tx, question: Question): Promise<string> {
     ({ verdict, label }): Button => ({
       id: buttonId(id, verdict),
       label,
-      command: `/${verdict} ${id}`,
+      command: verdict === 'always' ? `/approve ${id} always` : `/${verdict} ${id}`,
     }),
   );
-  const content = { kind: 'text', text: plainText(text), buttons } as const;
+  const content = { kind: 'text', text, buttons } as const;
   return insertPart(tx, {
     key: partKeyOf(id),
     route,
@@ -174,21 +177,24 @@ export function tellResult(
     id,
     text,
     pressed,
-  }: { readonly id: string; readonly text: string; readonly pressed?: MessageId | undefined },
+  }: { readonly id: string; readonly text: FormattedText; readonly pressed?: MessageId | undefined },
 ): Promise<string | undefined> {
   return changePart(tx, { key: partKeyOf(id), text, messageId: pressed });
 }
 
 /** Returns the id of the button that gives this answer to the question. */
 function buttonId(id: string, verdict: Verdict): string {
-  return `a:${id}:${verdict === 'approve' ? 'y' : 'n'}`;
+  return `a:${id}:${verdictCodes[verdict]}`;
 }
 
 /** Returns the question and answer that a button id encodes; undefined for any other id. */
 export function readButton(data: string): { readonly id: string; readonly verdict: Verdict } | undefined {
-  const [, id, answer] = /^a:([a-z0-9]{1,32}):([yn])$/.exec(data) ?? [];
-  return id === undefined ? undefined : { id, verdict: answer === 'y' ? 'approve' : 'deny' };
+  const [, id, code] = /^a:([a-z0-9]{1,32}):([ysn])$/.exec(data) ?? [];
+  const verdict = verdicts.find((each) => verdictCodes[each] === code);
+  return id === undefined || verdict === undefined ? undefined : { id, verdict };
 }
+
+const verdicts = Object.keys(verdictCodes) as readonly Verdict[];
 
 function partKeyOf(id: string): string {
   return `approval:${id}`;

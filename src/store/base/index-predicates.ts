@@ -51,6 +51,16 @@ export function isOpenApproval(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"approvals"."state" = 'open'`;
 }
 
+/** Matches undecided questions about calls. */
+export function isOpenCallApproval(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"callApprovals"."state" = 'open'`;
+}
+
+/** Matches grants that nobody has revoked. */
+export function isUnrevokedGrant(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"grants"."endedAt" is null`;
+}
+
 /** Matches lanes that are held between two runs; combine it with `runId is null`. */
 export function isReservedLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."leaseUntil" > 0`;

@@ -35,6 +35,8 @@ export type Tables = {
   ownerNotices: OwnerNoticesTable;
   restores: RestoresTable;
   approvals: ApprovalsTable;
+  callApprovals: CallApprovalsTable;
+  grants: GrantsTable;
   people: PeopleTable;
   pairings: PairingsTable;
   pairingTries: PairingTriesTable;
@@ -267,6 +269,53 @@ export type ApprovalsTable = {
   decidedBy: string | null;
   createdAt: number;
   expiresAt: number;
+};
+
+/** Questions about tool calls, each with its one end. Rows stay. */
+export type CallApprovalsTable = {
+  /** Short enough to type. */
+  id: string;
+  runId: string;
+  /** With the run, names the call, which has one question. */
+  messageId: string;
+  callId: string;
+  laneKey: string;
+  /** The lane of the conversation in which the run began; for a sub-agent's call, not its own. */
+  grantLane: string;
+  tool: string;
+  /** JSON of the arguments that the call runs with. */
+  input: string;
+  shown: string;
+  digest: string;
+  /** The least trusted authority that may decide. */
+  authority: string;
+  runAuthority: string;
+  /** JSON list of the people whose messages caused the call, `channel:peer`. */
+  askers: string;
+  state: 'open' | 'approved' | 'denied' | 'expired' | 'void';
+  /** As in `ApprovalsTable`. */
+  decidedBy: string | null;
+  createdAt: number;
+  expiresAt: number;
+  endedAt: number | null;
+};
+
+/** Calls that a person has allowed for longer, each in one conversation. Rows stay. */
+export type GrantsTable = {
+  /** That of the question. */
+  id: string;
+  laneKey: string;
+  tool: string;
+  digest: string;
+  shown: string;
+  /** Authority of the run that asked: less trusted runs aren't covered. */
+  authority: string;
+  grantedBy: string;
+  createdAt: number;
+  expiresAt: number;
+  revokedBy: string | null;
+  /** When it was revoked. */
+  endedAt: number | null;
 };
 
 /** Approved people, per bot account. People named in the configuration have no row. */

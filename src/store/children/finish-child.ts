@@ -3,7 +3,7 @@ import type { ChildStatus, ChildTold, ChildUsage } from '#contracts/child.ts';
 import { type MessagePart, textOf } from '#contracts/message.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { cleanLabel, newDelimiter, wrapUntrusted } from '../../texts/untrusted-text.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { newRowId } from '../base/keys.ts';
@@ -19,7 +19,7 @@ import { type Child, endChild, innerContent, readChild, readChildUsage } from '.
  * caller holds the locks of `lockLineage` and has made sure that nothing of the child continues.
  */
 export async function finishChild(
-  tx: Tx,
+  tx: StepTx,
   child: Child,
   { status }: { readonly status: ChildStatus },
   effects: Effects,
@@ -54,7 +54,7 @@ async function chargeAncestors(tx: Tx, id: string, cost: number): Promise<void> 
 type ChildNews = { readonly child: Child; readonly report: ChildReport };
 
 /** Notifies the waiting call, or else the parent through an item in its lane, or nobody. */
-async function notifyParent(tx: Tx, telling: ChildNews, effects: Effects): Promise<ChildTold> {
+async function notifyParent(tx: StepTx, telling: ChildNews, effects: Effects): Promise<ChildTold> {
   const { child, report } = telling;
   if (isCascade(child.stopReason)) return 'none';
   if (child.mode === 'wait' && (await settleWaitingCall(tx, telling, effects))) return 'tool';

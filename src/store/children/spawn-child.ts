@@ -8,7 +8,7 @@ import type {
 } from '#contracts/child.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Authority } from '#contracts/outcome.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { type LaneSpec, newRowId } from '../base/keys.ts';
@@ -145,7 +145,7 @@ const lockedTree = locking((db, of: QueryParams<{ treeId: string }>) =>
 
 /** Makes the child's lane and session with its task as the first item. */
 async function openSession(
-  tx: Tx,
+  tx: StepTx,
   { child, input }: { readonly child: Child; readonly input: SpawnInput },
   effects: Effects,
 ): Promise<void> {

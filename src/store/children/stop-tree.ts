@@ -1,5 +1,5 @@
 import type { ChildStatus } from '#contracts/child.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { endItems } from '../rows/item.ts';
@@ -29,7 +29,7 @@ export type StoppedTree = { readonly queued: number; readonly active: number };
  * they don't. The caller has locked the session's own lane and those above it. The lanes below are locked level by
  * level; a locked lane can't spawn more children.
  */
-export async function stopTree(tx: Tx, stop: TreeStop, effects: Effects): Promise<StoppedTree> {
+export async function stopTree(tx: StepTx, stop: TreeStop, effects: Effects): Promise<StoppedTree> {
   const children: Child[] = [];
   let level = await lockLevel(tx, { sessionIds: [stop.sessionId], runIds: stop.runIds });
   while (level.length > 0) {
@@ -63,7 +63,7 @@ async function lockLevel(tx: Tx, level: Level): Promise<readonly Child[]> {
 
 /** Stops one child and everything below it. The caller holds the locks of `lockLineage`. */
 export async function stopBranch(
-  tx: Tx,
+  tx: StepTx,
   child: Child,
   reason: 'asked' | 'timeout',
   effects: Effects,
@@ -74,7 +74,7 @@ export async function stopBranch(
   return { queued: below.queued + (isQueued ? 1 : 0), active: below.active + (isQueued ? 0 : 1) };
 }
 
-async function stopOne(tx: Tx, child: Child, reason: StopReason, effects: Effects): Promise<void> {
+async function stopOne(tx: StepTx, child: Child, reason: StopReason, effects: Effects): Promise<void> {
   const overrides = isCascade(reason);
   const marked = await markStopping(tx, child, { reason, stopAt: tx.now + stopGraceMs, overrides });
   effects.stoppedChildren.push(child.id);
@@ -108,7 +108,7 @@ export async function readLive(tx: Tx, id: string): Promise<Child | undefined> {
 }
 
 /** Says whether the lane belongs to a child that has to stop; if so, cancels its waiting items. */
-export async function isStoppingChild(tx: Tx, lane: Lane): Promise<boolean> {
+export async function isStoppingChild(tx: StepTx, lane: Lane): Promise<boolean> {
   if (!isChildLane(lane.key)) return false;
   const child = await readChildIn(tx, lane.key);
   if (child === undefined || child.stopAt === null) return false;
@@ -127,7 +127,7 @@ type ChildRunEnd = {
  * room for the next lane. The caller holds the locks of `lockLineage`.
  */
 export async function endRunOfChild(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
   { endReason, isIdle }: ChildRunEnd,
   effects: Effects,

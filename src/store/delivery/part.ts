@@ -1,7 +1,7 @@
 /** Writes the states of parts; no other file does: `pending ⇄ sending`, then `sent`, `unknown` or `failed`. */
 
 import { type Insertable, sql } from 'kysely';
-import { plainText } from '#contracts/formatted-text.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { AskedCommand, OutboundContent } from '#contracts/outbound.ts';
 import type { Part } from '#contracts/part.ts';
@@ -339,7 +339,7 @@ export async function insertNotice(tx: Tx, { text, laneKey, asked, ...notice }: 
 /** A new text for a part. */
 type PartChange = {
   readonly key: string;
-  readonly text: string;
+  readonly text: FormattedText;
   /** The platform id of the part's message, if an event has named it. */
   readonly messageId?: MessageId | undefined;
 };
@@ -350,12 +350,11 @@ type PartChange = {
  * when there is no such part. Safe to repeat: a part is changed once.
  */
 export async function changePart(tx: Tx, change: PartChange): Promise<string | undefined> {
-  const { key } = change;
+  const { key, text } = change;
   const known = await readPart(tx, key);
   if (!known) return undefined;
   await lockConversation(tx, known.conversationKey);
   const part = (await readPart(tx, key)) ?? known;
-  const text = plainText(change.text);
   const isUntried = part.state === 'pending' && part.sendingAt === null;
   // A part on its way keeps its text, since its channel may search for it by that text.
   if (isUntried || part.endedAt !== null) {

@@ -37,7 +37,7 @@ type DeleteDecision = Extract<Decision, { kind: 'delete' }>;
 type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
 
 export async function applyEdit(
-  tx: Tx,
+  tx: StepTx,
   accepting: AcceptEventInput,
   edit: EditDecision,
 ): Promise<Acceptance> {
@@ -114,7 +114,7 @@ function withNewFiles(
  * still to be read. An active run that has read the message is told, and a finished one's transcript has a note.
  */
 export async function applyUnreadEdit(
-  tx: Tx,
+  tx: StepTx,
   accepting: AcceptEventInput,
   edit: UnreadEditDecision,
 ): Promise<Acceptance> {

@@ -32,7 +32,7 @@ type StopStepInput = { readonly scene: StopScene; readonly input: StopInput };
 export type StopResult = 'done' | 'withdrawn' | 'nothing' | 'not-permitted';
 
 /** Locks the lanes in which a stop may end work, and those of their sub-agents. */
-export async function lockForStop(tx: Tx, place: CommandPlace, { linked }: StopInput): Promise<void> {
+export async function lockForStop(tx: StepTx, place: CommandPlace, { linked }: StopInput): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   const lanes = await lockCommand(tx, place, { lanes: linked ? [{ key: linked.formerLane }] : [] });
   await lockBelow(
@@ -45,7 +45,7 @@ export async function lockForStop(tx: Tx, place: CommandPlace, { linked }: StopI
  * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), including those that the cap
  * has summarized, those steered into the run, and announcements of the sender's sub-agents.
  */
-export async function stop(tx: Tx, lane: Lane, stopping: StopStepInput): Promise<StopResult> {
+export async function stop(tx: StepTx, lane: Lane, stopping: StopStepInput): Promise<StopResult> {
   const { linked } = stopping.input;
   const isElsewhere = linked !== undefined && linked.formerLane !== lane.key;
   const former = isElsewhere ? await lockLane(tx, linked.formerLane) : undefined;
@@ -56,7 +56,7 @@ export async function stop(tx: Tx, lane: Lane, stopping: StopStepInput): Promise
   return stoppedThere;
 }
 
-async function stopLane(tx: Tx, lane: Lane, { scene, input }: StopStepInput): Promise<StopResult> {
+async function stopLane(tx: StepTx, lane: Lane, { scene, input }: StopStepInput): Promise<StopResult> {
   if (input.isAll && !input.isPrivileged) return 'not-permitted';
   const mayStop = async (runId: string) => input.isPrivileged || (await startedBy(tx, runId, scene.senderId));
   const isTheirs = senderOf(scene, input);
@@ -111,7 +111,7 @@ type StoppingChildren = {
 };
 
 /** Stops the sub-agents spawned by this session's runs, including finished runs, with all their descendants. */
-async function stopChildren(tx: Tx, lane: Lane, { mayStop, effects }: StoppingChildren): Promise<number> {
+async function stopChildren(tx: StepTx, lane: Lane, { mayStop, effects }: StoppingChildren): Promise<number> {
   const { sessionId } = lane;
   const live = await readLiveChildren(tx, { sessionIds: [sessionId] });
   const runIds: string[] = [];

@@ -152,7 +152,7 @@ export type NewWords = {
  * steer corrects it, as if its sender had edited it. The caller holds the lane's lock.
  */
 export async function edit(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
   { number, actor, effects, ...words }: ItemAsked & NewWords & { readonly effects: Effects },
 ): Promise<ItemChangeResult> {
@@ -168,7 +168,7 @@ export async function edit(
 }
 
 async function reword(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
   { row, words, effects }: { readonly row: ItemRow; readonly words: NewWords; readonly effects: Effects },
 ): Promise<ItemChangeResult> {

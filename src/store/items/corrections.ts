@@ -5,7 +5,7 @@
 
 import type { Selectable } from 'kysely';
 import type { AttachmentRef } from '#contracts/attachment.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { changeRow } from '../base/row-access.ts';
@@ -35,7 +35,7 @@ export function markCorrection(prompt: string): string {
 
 /** Sends the run a correction. The newest wording counts, so an unread correction is replaced. */
 export async function correct(
-  tx: Tx,
+  tx: StepTx,
   input: {
     readonly found: LockedItem;
     readonly text: string;

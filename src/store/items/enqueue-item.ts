@@ -8,7 +8,7 @@ import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { type ReplyRoute, type RunTarget, routeOf } from '#contracts/route.ts';
 import { noteOwner } from '../alerts/owner-route.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json, targetText } from '../base/json.ts';
 import { conversationKeyOf, type LaneRef, type LaneSpec } from '../base/keys.ts';
@@ -52,7 +52,7 @@ export type EnqueuedItem = {
  * caller dispatches the effects after the commit.
  */
 export async function enqueueItem(
-  tx: Tx,
+  tx: StepTx,
   ref: LaneRef,
   item: InnerItem,
   effects: Effects,
@@ -123,7 +123,7 @@ export type PlacedItem = {
 };
 
 /** Inserts the row, notifies or aborts the active run, and wakes the lane. The caller holds the lane's lock. */
-export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
+export async function placeItem(tx: StepTx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
   const { id, kind, source, reach, account, conversationKey, senderId, authority, bundle, dueAt } = item;
   await takeSeqOfArrival(tx, lane.key);
   if (source === 'platform') await noteOwner(tx, lane, authority);
@@ -152,7 +152,7 @@ export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: E
 }
 
 /** Aborts the active run for `interrupt` and a fresh start; otherwise only notifies it that something arrived. */
-async function touchActiveRun(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
+async function touchActiveRun(tx: StepTx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
   if (lane.runId === null) return;
   effects.arrivals.push(lane.key);
   if (item.kind === 'command' && !item.content.command?.abortsRun) return;

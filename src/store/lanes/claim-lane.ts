@@ -4,6 +4,7 @@ import type { ReasoningLevel, TurnModels } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import { type RunTarget, routeOf } from '#contracts/route.ts';
+import { endOpenQuestions } from '../approvals/call-approval.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json, targetText } from '../base/json.ts';
@@ -258,7 +259,10 @@ async function resume(
   // Not before: giving up a run locks lanes, and the class is locked after lanes.
   if (!(await mayRun(tx, lane, input))) return { kind: 'full' };
   // The lane's lease is over and the wait wasn't settled, so it has expired.
-  if (run.state === 'parked') await expireCalls(tx, runId);
+  if (run.state === 'parked') {
+    await expireCalls(tx, runId);
+    await endOpenQuestions(tx, runId, 'expired', noEffects());
+  }
   await resumeRun(tx, { id: runId, attempts, epoch });
   await hold(tx, { lane, input, epoch, runId });
   const target = json.target(run.route);

@@ -4,7 +4,8 @@ import { failedReaction, type OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import { alertFailedRun } from '../alerts/alert.ts';
-import type { Tx } from '../base/command.ts';
+import { endOpenQuestions } from '../approvals/call-approval.ts';
+import type { StepTx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import type { ToolCallsTable } from '../base/run-tables.ts';
@@ -34,13 +35,14 @@ type GivingUp = {
  * new epoch.
  */
 export async function giveUpRun(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
   { run, text, endReason, detail }: GivingUp,
 ): Promise<Effects> {
   const effects = noEffects();
   await stopChildrenOf(tx, lane, run.id, effects);
   await closeLostCalls(tx, run.id);
+  await endOpenQuestions(tx, run.id, 'void', effects);
   await interruptUnfinished(tx, run.id);
   for (const call of await readOpenCalls(tx, run.id)) {
     await endCall(tx, call.messageId, resultOf(call));
@@ -95,7 +97,7 @@ function noticesOf({ chatKind }: Lane, { route, text, preview }: FailureScene) {
 
 type OpenCall = Pick<ToolCallsTable, 'messageId' | 'callId' | 'name' | 'state'>;
 
-function readOpenCalls(tx: Tx, runId: string): Promise<readonly OpenCall[]> {
+function readOpenCalls(tx: StepTx, runId: string): Promise<readonly OpenCall[]> {
   return tx.db
     .selectFrom('toolCalls')
     .select(['messageId', 'callId', 'name', 'state'])
@@ -136,7 +138,7 @@ export type LaneExit =
  * lock, so a message either arrived earlier and is seen here, or finds no run.
  */
 export async function closeRun(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
   closing: CloseRunInput,
   waiting: readonly { readonly dueAt: number }[],
@@ -157,7 +159,7 @@ export async function closeRun(
  * Stops the sub-agents that a run has spawned, when the run itself doesn't end naturally. Call it while only lanes are
  * locked: before sessions, budgets and conversations.
  */
-export async function stopChildrenOf(tx: Tx, lane: Lane, runId: string, effects: Effects): Promise<void> {
+export async function stopChildrenOf(tx: StepTx, lane: Lane, runId: string, effects: Effects): Promise<void> {
   await stopTree(tx, { sessionId: lane.sessionId, runIds: [runId], reason: 'parent-ended' }, effects);
 }
 

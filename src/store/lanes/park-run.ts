@@ -1,6 +1,7 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Settlement } from '#contracts/tool.ts';
+import { type Asking, askAboutCalls } from '../approvals/call-approval.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { findRow, readRow } from '../base/row-access.ts';
@@ -50,6 +51,28 @@ export const parkRun: StoreCommand<ParkInput, ParkResult> = {
     const run = await readRow(tx, 'runs', runId, ['cancelReason']);
     const waits = run.cancelReason === null && (await awaitCalls(tx, runId));
     return leaveParked(tx, lane, { ...input, waits, effects: noEffects() });
+  },
+};
+
+/** A run to park until a person has decided about its calls. */
+export type AskInput = Omit<ParkInput, 'waitMs'> & Omit<Asking, 'effects'>;
+
+/**
+ * Asks about the run's calls and parks it until they are decided or the first question expires, in one transaction: no
+ * question is ever without a run that waits for it, and no run waits for a question that nobody was asked. A repeat is
+ * rejected as stale.
+ */
+export const parkForApproval: StoreCommand<AskInput, ParkResult> = {
+  name: 'parkForApproval',
+  run: async (tx, input) => {
+    const { laneKey, epoch, runId } = input;
+    const lane = await lockLaneAt(tx, laneKey, epoch);
+    const run = await readRow(tx, 'runs', runId, ['cancelReason']);
+    const effects = noEffects();
+    const expiresAt =
+      run.cancelReason === null ? await askAboutCalls(tx, lane, { ...input, effects }) : undefined;
+    const waits = expiresAt !== undefined;
+    return leaveParked(tx, lane, { ...input, waitMs: (expiresAt ?? tx.now) - tx.now, waits, effects });
   },
 };
 

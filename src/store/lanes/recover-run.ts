@@ -1,4 +1,5 @@
 import type { MessagePart } from '#contracts/message.ts';
+import { type CallApproval, readCallApprovals } from '../approvals/call-approval.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { changeRow } from '../base/row-access.ts';
@@ -10,6 +11,8 @@ export type RunCall = {
   readonly callId: string;
   readonly messageId: string;
   readonly state: 'pending' | 'started' | 'done';
+  /** The question that a person was asked about it. */
+  readonly question?: Pick<CallApproval, 'state' | 'input' | 'digest'>;
   /** The call itself, if a summary has replaced its message; only for the newest such calls. */
   readonly summarized?: SummarizedCall;
 };
@@ -34,11 +37,15 @@ export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
       .orderBy('ordinal')
       .execute();
     const summarized = await readSummarizedCalls(tx, runId);
+    const questions = await readCallApprovals(tx, runId);
     return calls.map((call) => {
       const known = summarized.get(`${call.messageId} ${call.callId}`);
       // A waiting call has started: depending on its replay class it is made again or reported as unknown.
       const state = call.state === 'waiting' ? 'started' : call.state;
-      return { ...call, state, ...(known && { summarized: known }) };
+      const question = questions.find(
+        ({ callId, messageId }) => callId === call.callId && messageId === call.messageId,
+      );
+      return { ...call, state, ...(known && { summarized: known }), ...(question && { question }) };
     });
   },
 };

@@ -1,5 +1,5 @@
 import type { DropPolicy, QueueMode } from '#contracts/queue-settings.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
@@ -16,7 +16,7 @@ import { beginSession, changeSettings, type Lane, lockLane } from '../rows/lane.
  * were overheard or summarized before `seq` (the command's own number), end with the old session.
  */
 export async function startSession(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
   { seq = lane.nextSeq, effects }: { readonly seq?: number | undefined; readonly effects: Effects },
 ): Promise<void> {

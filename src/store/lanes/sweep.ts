@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
-import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import {
   isFetchingItem,
@@ -405,7 +405,7 @@ export const sweepChild: StoreCommand<{ readonly childId: string }, Effects> = {
 };
 
 /** Ends the child's run from the store's point of view, whatever its holder still does. */
-async function fence(tx: Tx, lane: Lane, child: Child): Promise<Effects> {
+async function fence(tx: StepTx, lane: Lane, child: Child): Promise<Effects> {
   if (lane.runId !== null) {
     const run = { id: lane.runId, route: null };
     return giveUpRun(tx, { ...lane, epoch: lane.epoch + 1 }, { run, text: '', ...stoppedLate });

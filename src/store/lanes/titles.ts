@@ -5,7 +5,7 @@
 
 import { type AgentMessage, textOf } from '#contracts/message.ts';
 import { cleanUntrusted } from '../../texts/untrusted-text.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { newRowId } from '../base/keys.ts';
@@ -40,7 +40,7 @@ export function sessionNamedIn(laneKey: string): string | undefined {
  * limits it to one per session. The sweep finds it, since nothing awaits it.
  */
 export async function enqueueTitle(
-  tx: Tx,
+  tx: StepTx,
   input: {
     readonly lane: Lane;
     readonly rows: readonly WaitingRow[];

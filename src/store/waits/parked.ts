@@ -6,7 +6,8 @@
 
 import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
-import type { Tx } from '../base/command.ts';
+import { endOpenQuestions } from '../approvals/call-approval.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { findRow } from '../base/row-access.ts';
 import { giveUpLease, type Lane } from '../rows/lane.ts';
@@ -20,26 +21,31 @@ export async function isParked(tx: Tx, { runId, holder }: Lane): Promise<boolean
   return run?.state === 'parked';
 }
 
-/** Lets the lane's run be claimed and continue, if it is parked. The caller holds the lane's lock. */
-export async function unpark(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): Promise<void> {
-  if (lane.runId === null || !(await unparkRun(tx, lane.runId))) return;
+/** Lets the lane's run be claimed and continue; false if it isn't parked. The caller holds the lane's lock. */
+export async function unpark(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): Promise<boolean> {
+  if (lane.runId === null || !(await unparkRun(tx, lane.runId))) return false;
   await giveUpLease(tx, lane.key, tx.now);
   effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
+  return true;
 }
 
 /**
- * Asks the lane's run to stop; the first reason stays. A parked run is claimed once more, to end it. The caller holds
- * the lane's lock, because the step that parks a run could miss a flag set without it.
+ * Asks the lane's run to stop; the first reason stays. A parked run is claimed once more, to end it, and nobody needs to
+ * answer what it asked. The caller holds the lane's lock, because the step that parks a run could miss a flag set
+ * without it.
  */
 export async function cancelRun(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
-  { reason, effects }: { readonly reason: string; readonly effects: Pick<Effects, 'cancels' | 'wakes'> },
+  {
+    reason,
+    effects,
+  }: { readonly reason: string; readonly effects: Pick<Effects, 'cancels' | 'deliveries' | 'wakes'> },
 ): Promise<void> {
   if (lane.runId === null) return;
   await markCancelled(tx, lane.runId, reason);
   effects.cancels.push({ runId: lane.runId, reason });
-  await unpark(tx, lane, effects);
+  if (await unpark(tx, lane, effects)) await endOpenQuestions(tx, lane.runId, 'void', effects);
 }
 
 type CallAnswer = {

@@ -1,0 +1,244 @@
+/**
+ * Writes the states of questions about tool calls; no other file does: `open`, then one end. `void`: nobody needs the
+ * answer any more, because the run was stopped or a question beside it was denied. The callers hold the lane's lock.
+ */
+import type { Selectable } from 'kysely';
+import { parseJson } from '#channel-kit/parse-json.ts';
+import type { CallQuestion } from '#contracts/agent-event.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { MessageId } from '#contracts/ids.ts';
+import { type Authority, lowestAuthority } from '#contracts/outcome.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { fillText } from '../../texts/chat-texts.ts';
+import type { Decider } from '../access/sender-roles.ts';
+import { channelOf, readOwnerRoute } from '../alerts/owner-route.ts';
+import type { StepTx, StoreQuery, Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { isOpenCallApproval } from '../base/index-predicates.ts';
+import { json } from '../base/json.ts';
+import { findRow, insertNewRow, readRow } from '../base/row-access.ts';
+import type { CallApprovalsTable } from '../base/tables.ts';
+import { isChildLane, readChildIn } from '../children/child.ts';
+import { type Lane, takeSeq } from '../rows/lane.ts';
+import { askQuestion, tellResult } from './approval.ts';
+
+export type CallApproval = Selectable<CallApprovalsTable>;
+
+/** A call to ask about, under a new id that is short enough to type. */
+export type NewCallApproval = CallQuestion & { readonly id: string };
+
+export type Asking = {
+  readonly runId: string;
+  /** Where the run answers; absent in a run without a conversation: then where its parent did, or an owner is asked. */
+  readonly route: ReplyRoute | undefined;
+  readonly runAuthority: Authority;
+  /** Owners named in the configuration, `channel:peer`. */
+  readonly owners: readonly string[];
+  readonly validMs: number;
+  readonly questions: readonly NewCallApproval[];
+  readonly effects: Pick<Effects, 'deliveries'>;
+};
+
+/**
+ * Asks about the run's calls, each in a message of its own. Returns when the first question expires; undefined if none
+ * is open. Safe to repeat: a call has one question.
+ */
+export async function askAboutCalls(tx: StepTx, lane: Lane, asking: Asking): Promise<number | undefined> {
+  const { runId, questions } = asking;
+  const asked = await questionsAbout(tx, lane, asking);
+  for (const question of questions) {
+    const messageId = asked.messages.get(question.callId);
+    if (messageId !== undefined) await ask(tx, lane, { ...asking, ...asked, question, messageId });
+  }
+  const open = await readOpenOf(tx, runId);
+  return open.length === 0 ? undefined : Math.min(...open.map(({ expiresAt }) => expiresAt));
+}
+
+type AskedRun = {
+  readonly askers: readonly string[];
+  readonly grantLane: string;
+  readonly route: ReplyRoute | undefined;
+  /** The message of each call that hasn't started. */
+  readonly messages: ReadonlyMap<string, string>;
+};
+
+async function questionsAbout(tx: Tx, { key }: Lane, { runId, route, owners }: Asking): Promise<AskedRun> {
+  const calls = await tx.db
+    .selectFrom('toolCalls')
+    .select(['callId', 'messageId'])
+    .where('runId', '=', runId)
+    .where('state', '=', 'pending')
+    .execute();
+  const child = isChildLane(key) ? await readChildIn(tx, key) : undefined;
+  const spawned = child?.route == null ? undefined : json.route(child.route);
+  return {
+    ...(await readCause(tx, runId)),
+    messages: new Map(calls.map(({ callId, messageId }) => [callId, messageId])),
+    route: route ?? spawned ?? (await readOwnerRoute.run(tx, { owners })),
+  };
+}
+
+/** What caused a run: people's messages, its own or those of the run at the top of its tree. */
+export type RunCause = {
+  /** `channel:peer`. */
+  readonly askers: readonly string[];
+  /** The lane in which the top run began. */
+  readonly grantLane: string;
+};
+
+/** Reads the people whose messages caused the run, and where they wrote. */
+export async function readCause(tx: Tx, runId: string): Promise<RunCause> {
+  const { treeId, laneKey } = await readRow(tx, 'runs', runId, ['treeId', 'laneKey']);
+  const top = await findRow(tx, 'runs', treeId, ['laneKey']);
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select(['account', 'senderId'])
+    .distinct()
+    .where('runId', 'in', [runId, treeId])
+    .where('senderId', '<>', '')
+    .execute();
+  const askers = rows.map(({ account, senderId }) => `${channelOf(account)}:${senderId}`);
+  return { askers: [...new Set(askers)], grantLane: top?.laneKey ?? laneKey };
+}
+
+/** Reads what caused a run. */
+export const readRunCause: StoreQuery<{ readonly runId: string }, RunCause> = {
+  query: 'readRunCause',
+  run: (tx, { runId }) => readCause(tx, runId),
+};
+
+type OneQuestion = Omit<Asking, 'questions'> &
+  AskedRun & { readonly question: NewCallApproval; readonly messageId: string };
+
+async function ask(tx: StepTx, lane: Lane, asking: OneQuestion): Promise<void> {
+  const { runId, question, messageId, route, askers, grantLane, runAuthority, validMs, effects } = asking;
+  const { id, ...asked } = question;
+  const isNew = await insertNewRow(tx, 'callApprovals', {
+    ...{ id, runId, messageId, laneKey: lane.key, grantLane, runAuthority, ...asked },
+    askers: JSON.stringify(askers),
+    state: 'open',
+    createdAt: tx.now,
+    expiresAt: tx.now + validMs,
+  });
+  if (!isNew || route === undefined) return;
+  const timeline = isChildLane(lane.key)
+    ? undefined
+    : { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
+  const { approveLabel, approveAlwaysLabel, denyLabel } = tx.texts;
+  const choices = [
+    { verdict: 'approve', label: approveLabel },
+    { verdict: 'always', label: approveAlwaysLabel },
+    { verdict: 'deny', label: denyLabel },
+  ] as const;
+  const text = shownWith(question, fillText(tx.texts.callQuestion, { tool: question.tool }));
+  effects.deliveries.push(await askQuestion(tx, { id, route, text, choices, ...(timeline && { timeline }) }));
+}
+
+/** Puts a sentence above the call as it was shown. */
+function shownWith({ shown }: Pick<CallApproval, 'shown'>, sentence: string): FormattedText {
+  const start = sentence.length + 1;
+  return {
+    text: `${sentence}\n${shown}`,
+    spans: [{ kind: 'code-block', start, length: shown.length }],
+  };
+}
+
+export type CallDecision = {
+  readonly state: 'approved' | 'denied' | 'expired' | 'void';
+  /** Who decided, as shown to others. */
+  readonly by?: string;
+  /** The sentence that takes the place of the question. */
+  readonly sentence: string;
+  /** The message whose button was pressed. */
+  readonly pressed?: MessageId | undefined;
+};
+
+/**
+ * Ends a question by compare and set, and shows its end where it was asked. Returns false if it had ended before. An
+ * approval or denial must come before its expiry.
+ */
+export async function endCallApproval(
+  tx: Tx,
+  approval: CallApproval,
+  { state, by, sentence, pressed }: CallDecision,
+  effects: Pick<Effects, 'deliveries'>,
+): Promise<boolean> {
+  const { id } = approval;
+  let ending = tx.db
+    .updateTable('callApprovals')
+    .set({ state, decidedBy: by ?? null, endedAt: tx.now })
+    .where('id', '=', id)
+    .where('state', '=', 'open');
+  if (state === 'approved' || state === 'denied') ending = ending.where('expiresAt', '>', tx.now);
+  const { numUpdatedRows } = await ending.executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) return false;
+  const shownIn = await tellResult(tx, { id, text: shownWith(approval, sentence), pressed });
+  if (shownIn !== undefined) effects.deliveries.push(shownIn);
+  return true;
+}
+
+/** Ends all questions about the run's calls that are still open. */
+export async function endOpenQuestions(
+  tx: StepTx,
+  runId: string,
+  state: 'expired' | 'void',
+  effects: Pick<Effects, 'deliveries'>,
+): Promise<void> {
+  const text = state === 'void' ? tx.texts.callVoid : tx.texts.callExpired;
+  for (const approval of await readOpenOf(tx, runId)) {
+    const sentence = fillText(text, { tool: approval.tool });
+    await endCallApproval(tx, approval, { state, sentence }, effects);
+  }
+}
+
+/** Reads the run's open questions. */
+export function readOpenOf(tx: Tx, runId: string): Promise<readonly CallApproval[]> {
+  return tx.db
+    .selectFrom('callApprovals')
+    .selectAll()
+    .where('runId', '=', runId)
+    .where('state', '=', 'open')
+    .execute();
+}
+
+/** Reads the question with that id; undefined if there is none. */
+export function readCallApproval(tx: Tx, id: string): Promise<CallApproval | undefined> {
+  return tx.db.selectFrom('callApprovals').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/** Reads the question about each of the run's calls that has one. */
+export function readCallApprovals(tx: Tx, runId: string) {
+  return tx.db
+    .selectFrom('callApprovals')
+    .select(['messageId', 'callId', 'state', 'input', 'digest'])
+    .where('runId', '=', runId)
+    .execute();
+}
+
+/** Reads open questions about calls, newest first; `isDue`: those that are past their expiry. */
+export const readOpenCallApprovals: StoreQuery<
+  { readonly limit: number; readonly isDue: boolean },
+  readonly CallApproval[]
+> = {
+  query: 'readOpenCallApprovals',
+  usesClock: true,
+  run: (tx, { limit, isDue }) =>
+    tx.db
+      .selectFrom('callApprovals')
+      .selectAll()
+      .where(isOpenCallApproval())
+      .where('expiresAt', isDue ? '<=' : '>', tx.now)
+      .orderBy('createdAt', 'desc')
+      .limit(limit)
+      .execute(),
+};
+
+/** Says whether the person may decide: an owner, or whoever caused the call if their rights still suffice for it. */
+export function mayDecide({ askers, authority }: CallApproval, by: Decider): boolean {
+  if (by.isOwner) return true;
+  // Written by `askAboutCalls`, from the tool's definition.
+  const needed = authority as Authority;
+  const asked = parseJson(askers) as readonly string[];
+  const suffices = by.authority !== undefined && lowestAuthority(by.authority, needed) === needed;
+  return suffices && (by.refs ?? [by.ref]).some((ref) => asked.includes(ref));
+}
