@@ -328,6 +328,21 @@ type RunParts = {
 
 type Runs = { readonly plugins: PluginHost; readonly workers: LaneWorkers };
 
+/** Wires the decisions about calls: by the agents' rules, and by the rights that people have at present. */
+function wirePermit(
+  store: RunDeps['store'],
+  { agents, policy }: { readonly agents: Agents; readonly policy: InboundPolicy },
+): RunDeps['permit'] {
+  return createPermit({
+    store,
+    rulesOf: (agent) => agents.settingsOf(agent).tools.rules ?? [],
+    authoritiesOf: async (refs) => {
+      const roles = await store.read(readRolesOf, { refs });
+      return refs.map((ref) => authorityOf(ref, policy.access, roles.get(ref)));
+    },
+  });
+}
+
 /** Wires steps 5 to 8: workers claim lanes and execute their runs. */
 async function wireRuns(
   stage: StageDeps,
@@ -356,14 +371,7 @@ async function wireRuns(
     start: dispatcher.dispatch,
     freedRoom: rooms.look,
     approvals: { validMs: config.access.approvalMinutes * 60_000, owners: policy.namedOwners },
-    permit: createPermit({
-      store,
-      rulesOf: (agent) => agents.settingsOf(agent).tools.rules ?? [],
-      authoritiesOf: async (refs) => {
-        const roles = await store.read(readRolesOf, { refs });
-        return refs.map((ref) => authorityOf(ref, policy.access, roles.get(ref)));
-      },
-    }),
+    permit: wirePermit(store, { agents, policy }),
   };
   const driver = createLaneDriver({
     ...{ store, holder, clock, log, probe, redact, framing, wakes },

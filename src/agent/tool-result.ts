@@ -120,7 +120,7 @@ function jsonOrNothing(metadata: Record<string, unknown> | undefined): Record<st
 export const resultText = {
   denied: 'permission denied',
   unanswered: 'permission denied: nobody answered the question in time',
-  revoked: 'permission denied: whoever asked for this may no longer do so',
+  revoked: 'permission denied: the person who asked for this may no longer do so',
   changed: 'not run: it would no longer do what was approved',
   cancelled: neverStarted,
   skipped,

@@ -23,7 +23,7 @@ function answer(name: 'approve' | 'deny'): ChatCommand {
         return { problem: 'approveUsage', values: { name } };
       return { id, verdict: always === undefined ? name : 'always' };
     },
-    // Each question says who may decide it; whoever may write may ask for that.
+    // Each question says who may decide it.
     right: () => 'allowed',
     load: (_, call, request) => ({ ...request, by: deciderOf(call) }),
     lock: async (tx, place, input) => {

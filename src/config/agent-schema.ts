@@ -14,7 +14,7 @@ export const identifier = z
 const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "isn't a tool's name, for example web_fetch");
 
 /** A rule for calls of one tool. */
-export const callRule = z.strictObject({
+const callRule = z.strictObject({
   tool: toolName.describe('Name of the tool.'),
   match: z
     .record(z.string().min(1).max(64), z.string().max(1000))

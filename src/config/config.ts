@@ -101,7 +101,7 @@ export type AgentSettings = DeepReadonly<Omit<AgentInFile, 'id' | 'name' | 'work
   readonly budgets?: Readonly<Partial<Record<Exclude<BudgetScope, 'gateway'>, number>>>;
 };
 
-/** What happens to an agent's calls of one tool. */
+/** A rule for an agent's calls of one tool. */
 export type CallRule = NonNullable<AgentSettings['tools']['rules']>[number];
 
 /** Routes messages that match every given field to an agent; the most specific binding wins. */

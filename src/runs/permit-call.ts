@@ -37,7 +37,7 @@ export function createPermit({ store, rulesOf, authoritiesOf }: PermitDeps) {
     { runId, sessionKey }: ToolRun,
     { authority }: PermitRequest['tool'],
   ): Promise<boolean> {
-    // A group decides by its own list who its members are; whoever is revoked there has their runs stopped.
+    // A group decides by its own list who its members are, and a revocation there stops the person's runs.
     if (authority === 'guest' || (authority === 'member' && isGroup(sessionKey))) return true;
     const { askers } = await store.read(readRunCause, { runId });
     const present = await authoritiesOf(askers);

@@ -235,7 +235,7 @@ describe('a resumed call that a person was asked about', () => {
       changes: { permit },
     });
     expect([played.results, played.finish, ran]).toEqual([
-      ['1: permission denied: whoever asked for this may no longer do so'],
+      ['1: permission denied: the person who asked for this may no longer do so'],
       'permission_denied',
       [],
     ]);

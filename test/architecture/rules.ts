@@ -121,6 +121,11 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
     columns: ['state', 'decidedBy'],
     writer: 'src/store/approvals/approval.ts',
   },
+  callApprovals: {
+    columns: ['state', 'decidedBy', 'endedAt'],
+    writer: 'src/store/approvals/call-approval.ts',
+  },
+  grants: { columns: ['revokedBy', 'endedAt'], writer: 'src/store/approvals/grant.ts' },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/tool-call.ts' },
   modelCalls: { columns: ['state', 'cost', 'reserved'], writer: 'src/store/money/model-call.ts' },
   sessionUsage: { columns: ['calls', 'cost'], writer: 'src/store/money/model-call.ts' },

@@ -241,7 +241,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
     run.now.present = 'guest';
     const { shown } = await run.play(says('no longer'));
     expect(run.ran).toEqual([]);
-    expect(shown()).toContain('whoever asked for this may no longer do so');
+    expect(shown()).toContain('the person who asked for this may no longer do so');
   });
 
   it('grants exactly the shown call in its conversation, until it is revoked', async () => {

@@ -18,7 +18,6 @@ import {
   tellResult,
   type Verdict,
 } from '../approvals/approval.ts';
-import { decideCall, expireCall } from '../approvals/decide-call.ts';
 import type { CommandPlace, StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import type { LaneRef } from '../base/keys.ts';
@@ -26,6 +25,7 @@ import { ensureRow, findRow, lockRows } from '../base/row-access.ts';
 import { lockAccounts } from '../processes/accounts.ts';
 import { lockOrMakeLanes } from '../rows/lane.ts';
 import { admitGroup, admitRequest, dropGroup, dropRequest, laneOfKept, laneOfMention } from './admit.ts';
+import { decideCall, expireCall } from './decide-call.ts';
 import type { Decider, OpenDecision } from './sender-roles.ts';
 
 export type Decision = {

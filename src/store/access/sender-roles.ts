@@ -73,7 +73,7 @@ export type Decider = {
   /** Reference and name, as shown to others. */
   readonly label: string;
   readonly isOwner: boolean;
-  /** What a turn of theirs may do; absent if they have no access. */
+  /** Authority of their messages; absent if they have no access. */
   readonly authority?: Authority | undefined;
   /** All accounts of the person, `channel:peer`; absent: only `ref`. */
   readonly refs?: readonly string[];

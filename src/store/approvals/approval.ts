@@ -147,6 +147,9 @@ type Question = {
   readonly timeline?: { readonly laneKey: string; readonly seq: number };
 };
 
+/** The verdict whose command, with a further word, also gives the verdict `always`. */
+const baseVerdict: Verdict = 'approve';
+
 /** Stores the question's message; returns its conversation's key. Safe to repeat: a question has one message. */
 export async function askQuestion(tx: Tx, question: Question): Promise<string> {
   const { id, route, text, choices, timeline } = question;
@@ -154,7 +157,7 @@ export async function askQuestion(tx: Tx, question: Question): Promise<string> {
     ({ verdict, label }): Button => ({
       id: buttonId(id, verdict),
       label,
-      command: verdict === 'always' ? `/approve ${id} always` : `/${verdict} ${id}`,
+      command: verdict === 'always' ? `/${baseVerdict} ${id} always` : `/${verdict} ${id}`,
     }),
   );
   const content = { kind: 'text', text, buttons } as const;

@@ -3,34 +3,34 @@
  * answer any more, because the run was stopped or a question beside it was denied. The callers hold the lane's lock.
  */
 import type { Selectable } from 'kysely';
-import { parseJson } from '#channel-kit/parse-json.ts';
 import type { CallQuestion } from '#contracts/agent-event.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
-import { type Authority, lowestAuthority } from '#contracts/outcome.ts';
+import type { Authority } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { fillText } from '../../texts/chat-texts.ts';
-import type { Decider } from '../access/sender-roles.ts';
 import { channelOf, readOwnerRoute } from '../alerts/owner-route.ts';
 import type { StepTx, StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenCallApproval } from '../base/index-predicates.ts';
-import { json } from '../base/json.ts';
 import { findRow, insertNewRow, readRow } from '../base/row-access.ts';
 import type { CallApprovalsTable } from '../base/tables.ts';
-import { isChildLane, readChildIn } from '../children/child.ts';
 import { type Lane, takeSeq } from '../rows/lane.ts';
 import { askQuestion, tellResult } from './approval.ts';
 
+/** A question about a call, as it is stored. */
 export type CallApproval = Selectable<CallApprovalsTable>;
 
 /** A call to ask about, under a new id that is short enough to type. */
 export type NewCallApproval = CallQuestion & { readonly id: string };
 
-export type Asking = {
+/** Questions about calls of a run. */
+export type CallQuestions = {
   readonly runId: string;
-  /** Where the run answers; absent in a run without a conversation: then where its parent did, or an owner is asked. */
+  /** Where to ask; if absent, an owner is asked. */
   readonly route: ReplyRoute | undefined;
+  /** False if the lane's timeline is no conversation. */
+  readonly isInTimeline: boolean;
   readonly runAuthority: Authority;
   /** Owners named in the configuration, `channel:peer`. */
   readonly owners: readonly string[];
@@ -43,9 +43,13 @@ export type Asking = {
  * Asks about the run's calls, each in a message of its own. Returns when the first question expires; undefined if none
  * is open. Safe to repeat: a call has one question.
  */
-export async function askAboutCalls(tx: StepTx, lane: Lane, asking: Asking): Promise<number | undefined> {
+export async function askAboutCalls(
+  tx: StepTx,
+  lane: Lane,
+  asking: CallQuestions,
+): Promise<number | undefined> {
   const { runId, questions } = asking;
-  const asked = await questionsAbout(tx, lane, asking);
+  const asked = await questionsAbout(tx, asking);
   for (const question of questions) {
     const messageId = asked.messages.get(question.callId);
     if (messageId !== undefined) await ask(tx, lane, { ...asking, ...asked, question, messageId });
@@ -62,23 +66,21 @@ type AskedRun = {
   readonly messages: ReadonlyMap<string, string>;
 };
 
-async function questionsAbout(tx: Tx, { key }: Lane, { runId, route, owners }: Asking): Promise<AskedRun> {
+async function questionsAbout(tx: Tx, { runId, route, owners }: CallQuestions): Promise<AskedRun> {
   const calls = await tx.db
     .selectFrom('toolCalls')
     .select(['callId', 'messageId'])
     .where('runId', '=', runId)
     .where('state', '=', 'pending')
     .execute();
-  const child = isChildLane(key) ? await readChildIn(tx, key) : undefined;
-  const spawned = child?.route == null ? undefined : json.route(child.route);
   return {
     ...(await readCause(tx, runId)),
     messages: new Map(calls.map(({ callId, messageId }) => [callId, messageId])),
-    route: route ?? spawned ?? (await readOwnerRoute.run(tx, { owners })),
+    route: route ?? (await readOwnerRoute.run(tx, { owners })),
   };
 }
 
-/** What caused a run: people's messages, its own or those of the run at the top of its tree. */
+/** The people who caused a run, by messages to it or to the run at the top of its tree. */
 export type RunCause = {
   /** `channel:peer`. */
   readonly askers: readonly string[];
@@ -107,11 +109,22 @@ export const readRunCause: StoreQuery<{ readonly runId: string }, RunCause> = {
   run: (tx, { runId }) => readCause(tx, runId),
 };
 
-type OneQuestion = Omit<Asking, 'questions'> &
+type OneQuestion = Omit<CallQuestions, 'questions'> &
   AskedRun & { readonly question: NewCallApproval; readonly messageId: string };
 
 async function ask(tx: StepTx, lane: Lane, asking: OneQuestion): Promise<void> {
-  const { runId, question, messageId, route, askers, grantLane, runAuthority, validMs, effects } = asking;
+  const {
+    runId,
+    question,
+    messageId,
+    route,
+    askers,
+    grantLane,
+    runAuthority,
+    validMs,
+    isInTimeline,
+    effects,
+  } = asking;
   const { id, ...asked } = question;
   const isNew = await insertNewRow(tx, 'callApprovals', {
     ...{ id, runId, messageId, laneKey: lane.key, grantLane, runAuthority, ...asked },
@@ -121,9 +134,7 @@ async function ask(tx: StepTx, lane: Lane, asking: OneQuestion): Promise<void> {
     expiresAt: tx.now + validMs,
   });
   if (!isNew || route === undefined) return;
-  const timeline = isChildLane(lane.key)
-    ? undefined
-    : { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
+  const timeline = isInTimeline ? { laneKey: lane.key, seq: await takeSeq(tx, lane.key) } : undefined;
   const { approveLabel, approveAlwaysLabel, denyLabel } = tx.texts;
   const choices = [
     { verdict: 'approve', label: approveLabel },
@@ -232,13 +243,3 @@ export const readOpenCallApprovals: StoreQuery<
       .limit(limit)
       .execute(),
 };
-
-/** Says whether the person may decide: an owner, or whoever caused the call if their rights still suffice for it. */
-export function mayDecide({ askers, authority }: CallApproval, by: Decider): boolean {
-  if (by.isOwner) return true;
-  // Written by `askAboutCalls`, from the tool's definition.
-  const needed = authority as Authority;
-  const asked = parseJson(askers) as readonly string[];
-  const suffices = by.authority !== undefined && lowestAuthority(by.authority, needed) === needed;
-  return suffices && (by.refs ?? [by.ref]).some((ref) => asked.includes(ref));
-}

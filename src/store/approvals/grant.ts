@@ -71,6 +71,7 @@ async function hasReadOthers(tx: Tx, runId: string, grantLane: string): Promise<
   return others !== undefined;
 }
 
+/** A grant in force. */
 export type Grant = {
   readonly id: string;
   readonly laneKey: string;

@@ -1,10 +1,12 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Settlement } from '#contracts/tool.ts';
-import { type Asking, askAboutCalls } from '../approvals/call-approval.ts';
+import { askAboutCalls, type CallQuestions } from '../approvals/call-approval.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
 import { findRow, readRow } from '../base/row-access.ts';
+import { isChildLane, readChildIn } from '../children/child.ts';
 import { wakeNext } from '../children/class-room.ts';
 import { insertNotice } from '../delivery/part.ts';
 import type { BudgetRefusal } from '../money/budget.ts';
@@ -55,7 +57,7 @@ export const parkRun: StoreCommand<ParkInput, ParkResult> = {
 };
 
 /** A run to park until a person has decided about its calls. */
-export type AskInput = Omit<ParkInput, 'waitMs'> & Omit<Asking, 'effects'>;
+export type AskInput = Omit<ParkInput, 'waitMs'> & Omit<CallQuestions, 'effects' | 'isInTimeline'>;
 
 /**
  * Asks about the run's calls and parks it until they are decided or the first question expires, in one transaction: no
@@ -69,8 +71,13 @@ export const parkForApproval: StoreCommand<AskInput, ParkResult> = {
     const lane = await lockLaneAt(tx, laneKey, epoch);
     const run = await readRow(tx, 'runs', runId, ['cancelReason']);
     const effects = noEffects();
-    const expiresAt =
-      run.cancelReason === null ? await askAboutCalls(tx, lane, { ...input, effects }) : undefined;
+    const child = isChildLane(laneKey) ? await readChildIn(tx, laneKey) : undefined;
+    const spawnRoute = child?.route == null ? undefined : json.route(child.route);
+    const asking = {
+      ...{ ...input, effects, isInTimeline: child === undefined },
+      route: input.route ?? spawnRoute,
+    };
+    const expiresAt = run.cancelReason === null ? await askAboutCalls(tx, lane, asking) : undefined;
     const waits = expiresAt !== undefined;
     return leaveParked(tx, lane, { ...input, waitMs: (expiresAt ?? tx.now) - tx.now, waits, effects });
   },

@@ -1,22 +1,23 @@
 /** Decides about a call that a run is parked for, and lets the run continue when nothing is left to decide. */
+import { parseJson } from '#channel-kit/parse-json.ts';
 import type { MessageId } from '#contracts/ids.ts';
+import { type Authority, lowestAuthority } from '#contracts/outcome.ts';
 import { fillText } from '../../texts/chat-texts.ts';
-import type { Decider } from '../access/sender-roles.ts';
+import type { Verdict } from '../approvals/approval.ts';
+import {
+  type CallApproval,
+  endCallApproval,
+  endOpenQuestions,
+  readCallApproval,
+  readOpenOf,
+} from '../approvals/call-approval.ts';
+import { insertGrant } from '../approvals/grant.ts';
 import type { StepTx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { findRow } from '../base/row-access.ts';
 import { lockLane } from '../rows/lane.ts';
 import { unpark } from '../waits/parked.ts';
-import type { Verdict } from './approval.ts';
-import {
-  type CallApproval,
-  endCallApproval,
-  endOpenQuestions,
-  mayDecide,
-  readCallApproval,
-  readOpenOf,
-} from './call-approval.ts';
-import { insertGrant } from './grant.ts';
+import type { Decider } from './sender-roles.ts';
 
 type DecideCall = {
   readonly id: string;
@@ -101,4 +102,14 @@ export async function expireCall(tx: StepTx, id: string, effects: Effects): Prom
   await endCallApproval(tx, approval, { state: 'expired', sentence }, effects);
   await endOpenQuestions(tx, approval.runId, 'void', effects);
   if (run?.state === 'parked' && lane?.runId === approval.runId) await unpark(tx, lane, effects);
+}
+
+/** Says whether the person may decide: an owner, or the person who caused the call if their rights still suffice for it. */
+function mayDecide({ askers, authority }: CallApproval, by: Decider): boolean {
+  if (by.isOwner) return true;
+  // Written by `askAboutCalls`, from the tool's definition.
+  const needed = authority as Authority;
+  const asked = parseJson(askers) as readonly string[];
+  const suffices = by.authority !== undefined && lowestAuthority(by.authority, needed) === needed;
+  return suffices && (by.refs ?? [by.ref]).some((ref) => asked.includes(ref));
 }
