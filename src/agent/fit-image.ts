@@ -8,7 +8,7 @@ export type FitImage = { readonly mimeType: string; readonly base64: string };
 /** Anthropic rejects an image whose base64 is longer. */
 const maxImageLength = 5 * 1024 * 1024;
 /** Anthropic also rejects wider or higher images, pixels. */
-const maxSide = 8_000;
+export const maxSide = 8_000;
 /** Width and height are within this much of the base64; a camera's metadata comes first. A multiple of 4. */
 const headLength = 400_000;
 
@@ -16,7 +16,7 @@ const headLength = 400_000;
 export function fitImage(base64: unknown): FitImage | undefined {
   if (typeof base64 !== 'string' || base64.length > maxImageLength) return undefined;
   if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return undefined;
-  const found = lookAt(Buffer.from(base64.slice(0, headLength), 'base64'));
+  const found = readImageHead(Buffer.from(base64.slice(0, headLength), 'base64'));
   const isFit = found !== undefined && found.width <= maxSide && found.height <= maxSide;
   return isFit && found.width > 0 && found.height > 0 ? { mimeType: found.mimeType, base64 } : undefined;
 }
@@ -29,9 +29,10 @@ export function fitImageBytes(bytes: Buffer): FitImage | undefined {
   return bytes.length > maxImageBytes ? undefined : fitImage(bytes.toString('base64'));
 }
 
-type Look = { readonly mimeType: string; readonly width: number; readonly height: number };
+type ImageHead = { readonly mimeType: string; readonly width: number; readonly height: number };
 
-function lookAt(bytes: Buffer): Look | undefined {
+/** Reads type, width and height from an image's first bytes, without decoding it; undefined for any other file. */
+export function readImageHead(bytes: Buffer): ImageHead | undefined {
   const head = bytes.subarray(0, 16).toString('latin1');
   try {
     if (head.startsWith('\x89PNG\r\n\x1a\n') && head.slice(12) === 'IHDR')
@@ -47,7 +48,7 @@ function lookAt(bytes: Buffer): Look | undefined {
   return undefined;
 }
 
-type Size = Pick<Look, 'width' | 'height'>;
+type Size = Pick<ImageHead, 'width' | 'height'>;
 const noSize: Size = { width: 0, height: 0 };
 
 /** Reads the size from the first frame header; every segment before it states its own length. */

@@ -11,6 +11,7 @@ import { mayUseTool } from '../subagents/tool-policy.ts';
 import { createMessageTool, type MessageToolDeps } from './message.ts';
 import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
+import { createViewTool } from './view.ts';
 
 /** Provides the tools that every agent has, like any plugin does. */
 export function corePlugin(
@@ -41,6 +42,10 @@ export function corePlugin(
           ? createMessageTool({ toolSender, shaper, capabilitiesFor, ...files, routeTo }, run)
           : undefined,
       );
+      tools.register('view', () => {
+        const reader = workspaceReader();
+        return reader && createViewTool(reader);
+      });
       tools.register('session_status', (run) => createSessionStatusTool(store, run));
       tools.register('sessions_list', (run) => createSessionsListTool(store, run));
       tools.register('sessions_history', (run) => createSessionsHistoryTool(store, run));
