@@ -4,6 +4,7 @@ import { toStyledText } from '../../channels/signal/styled-text.ts';
 import { entitiesOf } from '../../channels/telegram/outbound-entities.ts';
 import { onOneLine } from '../../plugins/files/file-problem.ts';
 import { compileGlob, compileSearch } from '../../plugins/files/search-pattern.ts';
+import { htmlToMarkdown } from '../../plugins/web/html-to-markdown.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
 import { cleanText, fitBytes, fitChars } from '../../src/channel-kit/clean-text.ts';
 import { printable, rowsOf } from '../../src/cli/chat-screen.ts';
@@ -189,6 +190,11 @@ export const parsers: readonly Parser[] = [
     run: (text) => assertSafeJson([...text].map((one) => ({ one }))),
   },
   { name: 'onOneLine', run: onOneLine },
+  {
+    isSlow: true,
+    name: 'htmlToMarkdown',
+    run: (text) => htmlToMarkdown(`<body>x${text}`, 'https://x.example/'),
+  },
   { isSlow: true, name: 'grep', run: compileSearch('(a|b)*c.*[^x]{2,30}y', { ignoresCase: true }) },
   { name: 'glob', run: compileGlob('**/**/**/*a*/**/*b') },
 ];
