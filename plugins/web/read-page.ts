@@ -17,7 +17,7 @@ export type ReadOptions = {
 const maxThreads = 2;
 const maxHeapMb = 256;
 /** How much the process may grow during a page: buffers, such as those of an unpacked PDF, aren't part of a heap. */
-const maxGrowthBytes = 768 * 1024 * 1024;
+const maxGrowthBytes = 512 * 1024 * 1024;
 const memoryCheckMs = 50;
 
 const threads: { running: number; readonly waiting: (() => void)[] } = { running: 0, waiting: [] };

@@ -3,7 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { aPdf } from './a-pdf.ts';
+import { isLong } from '../../support/long-run.ts';
+import { aPdf, aSwellingPdf } from './a-pdf.ts';
 import { type AWeb, aWeb, listen, publicAddress, type Routes } from './a-web.ts';
 
 const open: AWeb[] = [];
@@ -70,6 +71,13 @@ describe('web_fetch', () => {
 
   it('says that a damaged PDF cannot be read', async () => {
     await expect(read('%PDF-1.7\nnothing', 'application/pdf')).rejects.toThrow('The PDF is damaged');
+  });
+
+  it.runIf(isLong)('gives up a PDF that needs too much memory', { timeout: 120_000 }, async () => {
+    const pdf = await aSwellingPdf(1500);
+    const before = process.memoryUsage.rss();
+    await expect(read(pdf, 'application/pdf')).rejects.toThrow('too much memory');
+    expect(process.memoryUsage.rss() - before).toBeLessThan(1024 * 1024 * 1024);
   });
 
   it('decodes by the header, by the page itself, or by the byte order mark', async () => {
