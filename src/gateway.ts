@@ -11,6 +11,7 @@ import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
 import { secretsOf } from './config/secrets-of.ts';
+import { createHooks } from './hooks/hooks.ts';
 import type { Fetcher } from './inbound/attachment-fetcher.ts';
 import { authorityOf } from './inbound/authorize.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
@@ -117,6 +118,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       dispatcher: createEffectDispatcher(probe),
       failures: createFailureStreaks({ store, log, redact }),
       feed: createFeed({ clock, log, live }),
+      hooks: createHooks({ log, clock }),
       meters: createMetrics({
         ...{ store, clock, loop, formatter },
         isRedisReady: redis.connections.isReady,
@@ -360,7 +362,7 @@ async function wireRuns(
   const runDeps: RunDeps = {
     ...{ store, clock, log, probe, texts, redact },
     ...{ models, tracer, budgets, rates, active, outbox },
-    ...{ feed: stage.feed, journal: stage.journal, shaper: stage.shaper },
+    ...{ feed: stage.feed, journal: stage.journal, shaper: stage.shaper, hooks: stage.hooks },
     settings: runSettingsFrom(config),
     loadImage: imagesIn(mediaFolder(config.dataDir)),
     agent: agents.settingsOf,
@@ -408,9 +410,10 @@ async function loadPlugins(
   stage: StageDeps,
   { host, toolSender, agents }: Pick<RunParts, 'host' | 'toolSender'> & { readonly agents: Agents },
 ): Promise<PluginHost> {
-  const { config, store, clock, log, probe, closers, dispatcher, shaper } = stage;
+  const { config, store, clock, log, probe, closers, dispatcher, shaper, hooks } = stage;
   const start = dispatcher.dispatch;
-  const plugins = createPluginHost({ log, settle: createSettleCall({ store, clock, log, probe, start }) });
+  const settle = createSettleCall({ store, clock, log, probe, start, hooks });
+  const plugins = createPluginHost({ log, settle, hooks });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
   const { workspaceReader } = plugins;

@@ -130,4 +130,5 @@ export type ToolVerdict =
   | { readonly kind: 'ask'; readonly input?: unknown }
   | { readonly kind: 'block'; readonly reason: string };
 
+/** A call's result in the loop. */
 export type ToolResult = { readonly output: ToolOutput; readonly isError: boolean };

@@ -385,5 +385,5 @@ async function passHook(ready: ReadyCall, result: ToolResult, execution: Executi
   const grace = { clock: config.clock, graceMs: stopGraceMs };
   const settled = await settleWithGrace(() => afterToolCall(ready.call, result), scope.signal, grace);
   if (settled.kind === 'done') return settled.value;
-  return errorResult('the tool ran, but a check of its result failed, so the result is withheld');
+  return errorResult(resultText.withheld);
 }

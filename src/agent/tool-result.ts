@@ -27,6 +27,7 @@ const enclosureBytes = 640;
 const maxChecked = 64;
 const metadataShape: ShapeLimits = { depth: 16, values: 10_000 };
 
+/** Returns the result of a call that failed for this reason. */
 export function errorResult(text: string): ToolResult {
   return { output: { text: fitBytes(text, maxResultBytes) }, isError: true };
 }
@@ -129,6 +130,7 @@ export const resultText = {
   truncated: 'not run: the answer reached its length limit, so the arguments may be incomplete',
   noTools: 'not run: no tools are available for this answer',
   brokenOff: "not run: the model's answer broke off",
+  withheld: 'the tool ran, but a check of its result failed, so the result is withheld',
   mayNotWait: 'the tool asked to wait for an answer, which only a durable tool may do',
 } as const;
 

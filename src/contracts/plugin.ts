@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { HookRegistry } from './hook.ts';
 import type { Log } from './log.ts';
 import type { SettleCall, ToolFactory } from './tool.ts';
 import type { DiskCalls, WorkspaceReader } from './workspace-reader.ts';
@@ -37,6 +38,8 @@ export interface PluginApi {
      */
     register(name: string, factory: ToolFactory): void;
   };
+  /** Calls functions at fixed moments, as docs/hooks.md lists them. */
+  readonly hooks: HookRegistry;
   /** Makes file calls on workspaces, so that a disk that is gone holds up nothing else. */
   readonly disks: DiskCalls;
   /** Lets the gateway's own tools read workspace files. Only one plugin may serve them, in its setup. */

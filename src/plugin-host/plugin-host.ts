@@ -8,6 +8,7 @@ import type { Disposer, PluginApi, PluginDefinition, PluginFinding } from '#cont
 import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import type { Config } from '../config/config.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { unknownTools } from '../subagents/tool-policy.ts';
 
@@ -42,10 +43,14 @@ export interface PluginHost {
   close(): Promise<void>;
 }
 
-export type PluginHostDeps = { readonly log: Log; readonly settle: SettleCall };
+export type PluginHostDeps = {
+  readonly log: Log;
+  readonly settle: SettleCall;
+  readonly hooks: Pick<Hooks, 'on'>;
+};
 
 /** Creates a host without plugins; `load` adds them. */
-export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
+export function createPluginHost({ log, settle, hooks }: PluginHostDeps): PluginHost {
   // A Map keeps the order of registration, which is the order of the tools.
   const tools = new Map<string, Registration>();
   const loaded: LoadedPlugin[] = [];
@@ -54,7 +59,7 @@ export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
 
   async function load(entry: PluginEntry): Promise<PluginReport> {
     const plugin = entry.definition.id;
-    const outcome = setUp(entry, { log: log.child({ plugin }), settle });
+    const outcome = setUp(entry, { log: log.child({ plugin }), settle, hooks });
     if (outcome.kind === 'failed') return failed(plugin, outcome.problem);
     const problem = findConflict(outcome, { tools, loaded });
     if (problem !== undefined) {
@@ -125,6 +130,8 @@ function createChecks(log: Log) {
 type Registration = { readonly plugin: string; readonly name: string; readonly factory: ToolFactory };
 type LoadedPlugin = {
   readonly plugin: string;
+  /** Remove its hooks. */
+  readonly removals: readonly (() => void)[];
   readonly dispose: Disposer;
   readonly reader: WorkspaceReader | undefined;
   readonly check: Check | undefined;
@@ -134,7 +141,7 @@ type SetUp =
   | { readonly kind: 'failed'; readonly problem: string };
 
 /** Checks the plugin's configuration against its own schema, then runs its setup. */
-function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostDeps): SetUp {
+function setUp({ definition, config }: PluginEntry, { log, settle, hooks }: PluginHostDeps): SetUp {
   const plugin = definition.id;
   const parsed = definition.configSchema.safeParse(config);
   if (!parsed.success) {
@@ -144,12 +151,19 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
     };
   }
   const registrations: Registration[] = [];
+  const removals: (() => void)[] = [];
   let reader: WorkspaceReader | undefined;
   let isSettingUp = true;
   const api: PluginApi = {
     disks: workspaceDisks,
     log,
     settle,
+    hooks: {
+      on(name, handler, options) {
+        if (!isSettingUp) throw new Error(`hook "${name}" was registered after setup; do it in setup`);
+        removals.push(hooks.on(name, handler, { ...options, owner: plugin }));
+      },
+    },
     workspaces: {
       serve(served) {
         reader = served;
@@ -165,8 +179,9 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
   try {
     const dispose = definition.setup(api, parsed.data);
     const check = definition.check && (async () => definition.check?.(api, parsed.data));
-    return { kind: 'ready', plugin, registrations, dispose, reader, check };
+    return { kind: 'ready', plugin, registrations, removals, dispose, reader, check };
   } catch (error) {
+    for (const remove of removals) remove();
     return { kind: 'failed', problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}` };
   } finally {
     isSettingUp = false;
@@ -204,7 +219,8 @@ function toolOf({ plugin, name, factory }: Registration, run: ToolRun, log: Log)
   }
 }
 
-async function disposeOf({ plugin, dispose }: LoadedPlugin, log: Log): Promise<void> {
+async function disposeOf({ plugin, removals, dispose }: LoadedPlugin, log: Log): Promise<void> {
+  for (const remove of removals) remove();
   try {
     await dispose();
   } catch (error) {

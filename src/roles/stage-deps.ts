@@ -4,6 +4,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { Config } from '../config/config.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import type { LoopWatch } from '../logging/loop-watch.ts';
 import type { ConfiguredModel } from '../models/models.ts';
 import type { PluginEntry } from '../plugin-host/plugin-host.ts';
@@ -58,6 +59,7 @@ export type StageDeps = GatewayOptions &
     readonly dispatcher: EffectDispatcher;
     readonly failures: FailureStreaks;
     readonly feed: Feed;
+    readonly hooks: Hooks;
     readonly meters: Metrics;
     readonly model: ConfiguredModel;
   };

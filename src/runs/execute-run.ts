@@ -17,6 +17,7 @@ import { fitContext, pruneResults } from '../agent/fit-context.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig, Permit, PermitRequest } from '../agent/loop-config.ts';
 import type { CallEntry } from '../agent/resumption.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import type { Models } from '../models/models.ts';
 import {
   attributes,
@@ -49,6 +50,7 @@ import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './re
 import { compactionOf, compactorOf } from './run-compaction.ts';
 import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, readRunContext, recordingSizes, shownMessages, timeLeft } from './run-history.ts';
+import { persistHookOf, toolHooksOf } from './run-hooks.ts';
 import { createStop, createStoreWatch, type StopController, type StoreWatch } from './stop-controller.ts';
 import { storedToolSend } from './tool-turns.ts';
 
@@ -68,6 +70,7 @@ export type RunDeps = RunFeedDeps & {
   readonly active: ActiveRuns;
   readonly outbox: Outbox;
   readonly journal: PreviewJournal;
+  readonly hooks?: Hooks;
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
   readonly loadImage: LoadImage;
@@ -202,6 +205,7 @@ function createRecorder(
     isHandingOver: stopping.isHandingOver,
     onCancel: (reason) => active.cancel(runId, reason),
     onTool: stopping.toolIs,
+    persist: persistHookOf(deps.hooks),
     onSteered: () => feed.publish({ kind: 'run', runId, state: 'steered' }),
   });
 }
@@ -267,6 +271,7 @@ async function runLoop(
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
     ...compactionOf(deps, run, { child, calls, watch, busy: recorder.busy, feed }),
     convertToLlm: createConverter({ loadImage: deps.loadImage }),
+    ...toolHooksOf(deps.hooks, toolRun),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     isShown: () => recorder.isShown,
     onQuiet: () => recorder.tellQuiet(),

@@ -8,6 +8,7 @@ import { routeOf } from '#contracts/route.ts';
 import type { SettleCall } from '#contracts/tool.ts';
 import { boundResult, resultMessage } from '../agent/tool-result.ts';
 import { newApprovalId } from '../commands/one-time-code.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import { budgetNames } from '../models/budget-rules.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
@@ -27,6 +28,7 @@ import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { RunBudgets, RunCalls } from './call-ledger.ts';
 import type { LiveView } from './live-view.ts';
 import type { RunFeed } from './run-feed.ts';
+import { isErrorIn, persistHookOf } from './run-hooks.ts';
 
 export type ParkDeps = {
   readonly store: Store;
@@ -183,15 +185,18 @@ export function createSettleCall(deps: {
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
+  readonly hooks?: Hooks;
   start(effects: Effects): void;
 }): SettleCall {
-  const { store, clock, log, probe, start } = deps;
+  const { store, clock, log, probe, start, hooks } = deps;
   return async ({ runId, callId }, { isError = false, ...output }) => {
     const name = await store.read(readStartedCall, { runId, callId });
     const call = { id: callId, name: name ?? '', input: '', finished: true };
     const result = boundResult({ output, isError });
-    const { parts } = resultMessage(call, result, { id: transcriptId(''), time: clock.now() });
-    const settling = { runId, callId, isError: result.isError, parts };
+    const { parts: given } = resultMessage(call, result, { id: transcriptId(''), time: clock.now() });
+    const of = { runId, call: { id: callId, name: call.name }, source: 'settled' } as const;
+    const parts = persistHookOf(hooks)?.(of, given) ?? given;
+    const settling = { runId, callId, isError: isErrorIn(parts), parts };
     const { settlement, laneKey, effects } = await store.write(settleParkedCall, settling);
     log.info({ runId, callId, laneKey, settlement }, 'call.settled');
     if (settlement === 'settled') probe.reach('settled');

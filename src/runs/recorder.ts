@@ -33,7 +33,6 @@ import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { BudgetRefusal } from '../store/money/budget.ts';
 import { readIsSeen } from '../store/reads/own-messages.ts';
 import type { RunFence } from '../store/rows/run.ts';
-import type { StoredResult } from '../store/rows/tool-call.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
 import { type BusyNotice, createBusyNotice } from './busy-notice.ts';
@@ -214,15 +213,14 @@ export class RunRecorder {
   }
 
   async #toolTurnEnd({ message, toolResults }: EventOf<'turn_end'>): Promise<boolean> {
-    const messageId = this.#tools.close();
-    if (messageId === undefined || this.#deps.isHandingOver()) return false;
+    const closed = this.#tools.close(toolResults);
+    if (closed === undefined || this.#deps.isHandingOver()) return false;
     const finish = finishReasonOf(message.parts);
     // A turn that broke off ends the run, so waiting messages are left to the next one.
     const isBroken = finish === 'canceled' || finish === 'timeout' || finish === 'error';
     const at = { ...this.#steeringAt(), ...(isBroken && { delivery: 'none' as const }) };
-    const results = toolResults.map(storedResult);
     const nextCall = at.delivery === 'none' ? undefined : this.#deps.calls.next();
-    const ended = { ...at, messageId, results, message: this.#imageOf(message), nextCall };
+    const ended = { ...at, ...closed, message: this.#imageOf(message), nextCall };
     this.#reach(await this.#deps.store.write(endToolTurn, ended));
     this.#deps.calls.opened(nextCall);
     return true;
@@ -396,10 +394,4 @@ async function silenceContextOf(
 ): Promise<SilenceContext> {
   if (!/ANNOUNCE_SKIP/i.test(textOf(answer.parts))) return 'chat';
   return (await store.read(readAnnounced, { runId })) ? 'announce' : 'chat';
-}
-
-/** Converts a result message into its stored form; without a `tool_result` part it counts as failed. */
-function storedResult({ parts }: AgentMessage): StoredResult {
-  const result = parts.find((part) => part.type === 'tool_result');
-  return { callId: result?.data.tool_call_id ?? '', isError: result?.data.is_error ?? true, parts };
 }

@@ -4,17 +4,19 @@ import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ToolState } from '#contracts/feed.ts';
 import { transcriptId } from '#contracts/ids.ts';
-import { type AgentMessage, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
+import { type AgentMessage, type MessagePart, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { endStateOf, resultMessage } from '../agent/tool-result.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
 import type { Store } from '../store/base/command.ts';
-import { markToolStarted, storeToolResults } from '../store/lanes/commit-turn.ts';
+import { markToolStarted, storeToolResults, type ToolResults } from '../store/lanes/commit-turn.ts';
 import type { PriorToolResult } from '../store/lanes/recover-run.ts';
 import type { RunFence } from '../store/rows/run.ts';
+import type { StoredResult } from '../store/rows/tool-call.ts';
 import type { LiveView } from './live-view.ts';
 import type { RunActions } from './plan-answer.ts';
+import { isErrorIn, type PersistResult } from './run-hooks.ts';
 
 export type ToolTurnsDeps = {
   readonly store: Store;
@@ -25,9 +27,18 @@ export type ToolTurnsDeps = {
   /** Says whether the run was cut to continue elsewhere: calls that this interrupted aren't recorded. */
   isHandingOver(): boolean;
   onTool(callId: string, state: ToolState): void;
+  /** Changes results before they are stored; absent without such a hook. */
+  readonly persist?: PersistResult | undefined;
 };
 
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>;
+
+type OpenTurn = {
+  readonly messageId: string;
+  readonly calls: ReadonlyMap<string, ToolCallData>;
+  /** Results as they were stored, by call. */
+  readonly stored: Map<string, StoredResult>;
+};
 
 /**
  * Records the calls of a run's tool turns: each call before it can have an effect, and its result before the loop
@@ -36,7 +47,7 @@ type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type
 export class ToolTurns {
   readonly #held: RunFence;
   readonly #deps: ToolTurnsDeps;
-  #turn: { readonly messageId: string; readonly calls: ReadonlyMap<string, ToolCallData> } | undefined;
+  #turn: OpenTurn | undefined;
   #toolSends: readonly ToolSend[] = [];
   #toolFailure: { readonly tool: string } | undefined;
 
@@ -64,14 +75,31 @@ export class ToolTurns {
 
   /** Begins the turn of a message whose calls are on record. */
   open({ id, parts }: AgentMessage): void {
-    this.#turn = { messageId: id, calls: new Map(toolCallsOf(parts).map((call) => [call.id, call])) };
+    const calls = new Map(toolCallsOf(parts).map((call) => [call.id, call]));
+    this.#turn = { messageId: id, calls, stored: new Map() };
   }
 
-  /** Ends the turn; returns the id of its message. */
-  close(): string | undefined {
+  /** Ends the turn; returns the id of its message and the results to store, of which most are stored already. */
+  close(results: readonly AgentMessage[]): Pick<ToolResults, 'messageId' | 'results'> | undefined {
     const turn = this.#turn;
     this.#turn = undefined;
-    return turn?.messageId;
+    if (turn === undefined) return undefined;
+    const { messageId, stored } = turn;
+    return {
+      messageId,
+      results: results.map(({ parts }) => stored.get(callIdIn(parts)) ?? this.#storedResult(parts)),
+    };
+  }
+
+  /** Returns the stored form of a result's message; without a `tool_result` part it counts as failed. */
+  #storedResult(given: readonly MessagePart[]): StoredResult {
+    const { persist } = this.#deps;
+    const [first] = given;
+    const call = first?.type === 'tool_result' ? first.data : undefined;
+    const of = call && { id: call.tool_call_id, name: call.name };
+    const parts =
+      of && persist ? persist({ runId: this.#held.runId, call: of, source: 'tool' }, given) : given;
+    return { callId: callIdIn(parts), isError: isErrorIn(parts), parts };
   }
 
   /** Like `end`, resolves with whether that is on record. */
@@ -103,15 +131,18 @@ export class ToolTurns {
     if (state === 'failed') this.#toolFailure = { tool: name };
     const stamp = { id: transcriptId(''), time: clock.now() };
     const { parts } = resultMessage(call, { output: result, isError }, stamp);
-    await store.write(storeToolResults, {
-      ...this.#held,
-      messageId: turn.messageId,
-      results: [{ callId, isError, parts }],
-    });
+    const stored = this.#storedResult(parts);
+    turn.stored.set(callId, stored);
+    const { messageId } = turn;
+    await store.write(storeToolResults, { ...this.#held, messageId, results: [stored] });
     onTool(callId, state);
     probe.reach('tool-finished');
     return true;
   }
+}
+
+function callIdIn(parts: readonly MessagePart[]): string {
+  return parts.find((part) => part.type === 'tool_result')?.data.tool_call_id ?? '';
 }
 
 /** The `message` tool's report of a send, in its result's metadata under `sent`. */

@@ -3,14 +3,17 @@ import { z } from 'zod';
 import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
 import type { PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { createHooks } from '../../src/hooks/hooks.ts';
 import {
   createPluginHost,
   type PluginEntry,
   type PluginHostDeps,
 } from '../../src/plugin-host/plugin-host.ts';
 import { formatSessionKey } from '../../src/sessions/session-key.ts';
+import { noHooks } from '../support/no-hooks.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
-import { recordingLog } from '../support/silent-log.ts';
+import { recordingLog, silentLog } from '../support/silent-log.ts';
 
 const [account, channel, group] = [accountId('77'), channelId('net'), conversationId('-1')];
 
@@ -43,7 +46,7 @@ function aTool(name: string): Tool {
 
 /** Records what is logged, so that a test can read it. */
 function aLog(): PluginHostDeps & { readonly lines: string[] } {
-  return { ...recordingLog(), settle: nothingToSettle };
+  return { ...recordingLog(), settle: nothingToSettle, hooks: noHooks };
 }
 
 function aPlugin(id: string, tools: readonly string[], onDispose = () => {}): PluginEntry {
@@ -116,7 +119,7 @@ describe('the plugin host', () => {
         throw new Error('no disk');
       },
     };
-    const host = createPluginHost({ log, settle: nothingToSettle });
+    const host = createPluginHost({ log, settle: nothingToSettle, hooks: noHooks });
     const [broken] = await host.load([{ definition, config: {} }, aPlugin('other', ['a'])]);
     expect(broken).toEqual({
       kind: 'failed',
@@ -206,7 +209,7 @@ describe('the plugin host', () => {
         return () => {};
       },
     };
-    const host = createPluginHost({ log, settle: nothingToSettle });
+    const host = createPluginHost({ log, settle: nothingToSettle, hooks: noHooks });
     await host.load([{ definition, config: {} }]);
     expect(names(host.toolsFor(aRun()))).toEqual(['owners-only']);
     expect(host.toolsFor(aRun({ authority: 'guest' }))).toEqual([]);
@@ -229,10 +232,33 @@ describe('the plugin host', () => {
     expect(host.toolsFor(aRun())).toEqual([]);
   });
 
+  it('removes the hooks of a plugin that stops or doesn’t start', async () => {
+    const hooks = createHooks({ log: silentLog, clock: systemClock });
+    const aHooked = (id: string, failure?: string): PluginEntry => ({
+      config: {},
+      definition: {
+        id,
+        configSchema: z.unknown(),
+        setup(api) {
+          api.hooks.on('before_tool_call', () => ({ kind: 'block', reason: 'no' }));
+          if (failure !== undefined) throw new Error(failure);
+          return () => {};
+        },
+      },
+    });
+    const host = createPluginHost({ ...aLog(), hooks });
+    await host.load([aHooked('broken', 'no disk')]);
+    expect(hooks.has('before_tool_call')).toBe(false);
+    await host.load([aHooked('works')]);
+    expect(hooks.states()).toMatchObject([{ event: 'before_tool_call', owner: 'works' }]);
+    await host.close();
+    expect(hooks.has('before_tool_call')).toBe(false);
+  });
+
   it('disposes of plugins once and in reverse order, even if one fails', async () => {
     const { log, lines } = aLog();
     const disposed: string[] = [];
-    const host = createPluginHost({ log, settle: nothingToSettle });
+    const host = createPluginHost({ log, settle: nothingToSettle, hooks: noHooks });
     await host.load([
       aPlugin('one', [], () => disposed.push('one')),
       aPlugin('two', ['a'], () => {

@@ -3,6 +3,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { type FeedEvent, isForClients } from '../../src/contracts/feed.ts';
 import type { CallRef, SettleCall, Tool } from '../../src/contracts/tool.ts';
+import { createHooks, type Hooks } from '../../src/hooks/hooks.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { createSettleCall } from '../../src/runs/park.ts';
@@ -81,6 +82,7 @@ describe('a run whose call waits for an outside answer', () => {
       events,
       model,
       settle,
+      settleWith: (hooks: Hooks) => createSettleCall({ ...deps, log: silentLog, hooks }),
       drive: () => driver.drive(laneKey, new AbortController().signal),
       answer: (text: string) => settle(asked[0] ?? { runId: '' as never, callId: '' }, { text }),
       outcomes: async () => (await readLane(store(), laneKey)).inbox.map(({ outcome }) => outcome),
@@ -107,6 +109,20 @@ describe('a run whose call waits for an outside answer', () => {
     expect(run.shown()).toContain('approved by Ada');
     expect(run.shown()).toContain('acted 1');
     expect(await run.outcomes()).toEqual(['answered']);
+    await run.close();
+  });
+
+  it('shows an outside answer as tool_result_persist has left it', async () => {
+    const run = await open([askAndAct, says('done')]);
+    await run.drive();
+    const hooks = createHooks({ log: silentLog, clock: systemClock });
+    hooks.on('tool_result_persist', ({ source }) => ({ kind: 'rewrite', text: `*** from ${source}` }), {
+      owner: 'test',
+    });
+    await run.settleWith(hooks)(run.asked[0] as CallRef, { text: 'approved by Ada' });
+    await run.drive();
+    expect(run.shown()).toContain('*** from settled');
+    expect(run.shown()).not.toContain('Ada');
     await run.close();
   });
 

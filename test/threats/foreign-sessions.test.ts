@@ -16,6 +16,7 @@ import { corePlugin } from '../../src/tools/core-tools.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { isLong } from '../support/long-run.ts';
+import { noHooks } from '../support/no-hooks.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
 import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
@@ -138,7 +139,7 @@ function toolsOf(
   });
   const workspaces = { serve: () => undefined };
   const api = {
-    ...{ log: silentLog, disks: workspaceDisks, settle: nothingToSettle, workspaces },
+    ...{ log: silentLog, disks: workspaceDisks, settle: nothingToSettle, hooks: noHooks, workspaces },
     tools: { register },
   };
   plugin.setup(api, undefined);

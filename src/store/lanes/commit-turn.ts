@@ -65,6 +65,7 @@ export const markToolStarted: StoreCommand<ToolStart, void> = {
   },
 };
 
+/** Results of the calls of one message. */
 export type ToolResults = RunFence & {
   readonly messageId: string;
   readonly results: readonly StoredResult[];

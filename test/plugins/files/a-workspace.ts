@@ -6,6 +6,7 @@ import type { Tool, ToolContext, ToolRun } from '#contracts/tool.ts';
 import { createFilesPlugin } from '../../../plugins/files/index.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
 import { formatSessionKey } from '../../../src/sessions/session-key.ts';
+import { noHooks } from '../../support/no-hooks.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
@@ -16,7 +17,7 @@ export async function aWorkspace(config: object = {}) {
   const outside = join(folder, 'outside');
   await mkdir(workspace);
   await mkdir(outside);
-  const host = createPluginHost({ log: silentLog, settle: nothingToSettle });
+  const host = createPluginHost({ log: silentLog, settle: nothingToSettle, hooks: noHooks });
   const reports = await host.load([{ definition: createFilesPlugin('linux'), config }]);
   const run = aRun(workspace);
   const tools = new Map(host.toolsFor(run).map((tool) => [tool.name, tool]));

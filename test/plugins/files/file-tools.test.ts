@@ -12,6 +12,7 @@ import { createBootstrapFiles } from '../../../src/agent/bootstrap-files.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
 import { DiskGate, workspaceDisks } from '../../../src/processes/disk-gate.ts';
 import { countTurns, holdLoop } from '../../support/loop-turns.ts';
+import { noHooks } from '../../support/no-hooks.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { patienceMs } from '../../support/patience.ts';
 import { recordingLog } from '../../support/silent-log.ts';
@@ -472,7 +473,7 @@ describe('the files plugin', () => {
 
   it('turns itself off on a system where it cannot confine itself to the workspace', async () => {
     const { log, lines } = recordingLog();
-    const host = createPluginHost({ log, settle: nothingToSettle });
+    const host = createPluginHost({ log, settle: nothingToSettle, hooks: noHooks });
     const [report] = await host.load([{ definition: createFilesPlugin('darwin'), config: {} }]);
     expect(report).toEqual({ kind: 'loaded', plugin: 'files', tools: [] });
     expect(lines.some((line) => line.startsWith('files.disabled') && line.includes('(darwin)'))).toBe(true);

@@ -9,6 +9,7 @@ import { createShell } from '../../../plugins/shell/shell.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
 import { workspaceDisks } from '../../../src/processes/disk-gate.ts';
 import { formatSessionKey } from '../../../src/sessions/session-key.ts';
+import { noHooks } from '../../support/no-hooks.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
@@ -31,7 +32,7 @@ export async function aShell({ config = {}, bwrap = 'bwrap', os = 'linux' }: She
   const outside = join(folder, 'outside');
   await mkdir(workspace);
   await mkdir(outside);
-  const host = createPluginHost({ log: silentLog, settle: nothingToSettle });
+  const host = createPluginHost({ log: silentLog, settle: nothingToSettle, hooks: noHooks });
   const definition = createShellPlugin(os, bwrap);
   await host.load([{ definition, config: { enabled: true, ...config } }]);
   await host.checked();

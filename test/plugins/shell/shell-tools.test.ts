@@ -5,6 +5,7 @@ import { describeCommand } from '../../../plugins/shell/command.ts';
 import { shellConfigSchema } from '../../../plugins/shell/config.ts';
 import { createShellPlugin } from '../../../plugins/shell/index.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
+import { noHooks } from '../../support/no-hooks.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { type AShell, aRun, aShell } from './a-shell.ts';
@@ -226,7 +227,7 @@ describe('background commands', () => {
 
 describe('the shell tools', () => {
   it('offers no shell tool unless the owner enables them', async () => {
-    const host = createPluginHost({ log: silentLog, settle: nothingToSettle });
+    const host = createPluginHost({ log: silentLog, settle: nothingToSettle, hooks: noHooks });
     await host.load([{ definition: createShellPlugin('linux'), config: {} }]);
     await host.checked();
     expect(host.toolsFor(shell.run)).toEqual([]);

@@ -9,6 +9,7 @@ import { isPublicAddress } from '../../../plugins/web/public-address.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
 import { workspaceDisks } from '../../../src/processes/disk-gate.ts';
 import { formatSessionKey } from '../../../src/sessions/session-key.ts';
+import { noHooks } from '../../support/no-hooks.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
@@ -33,7 +34,7 @@ export async function aWeb(
     if (typeof answer === 'string') res.setHeader('content-type', 'text/html; charset=utf-8');
     res.end(answer);
   });
-  const host = createPluginHost({ log: silentLog, settle: nothingToSettle });
+  const host = createPluginHost({ log: silentLog, settle: nothingToSettle, hooks: noHooks });
   const definition = createWebPlugin({
     resolve: async () => [{ address: publicAddress, family: 4 }],
     isPublic: (address) => address === publicAddress || isPublicAddress(address),
