@@ -38,6 +38,10 @@ const plugins: readonly { readonly id: string; load(): Promise<PluginDefinition>
   { id: 'files', load: async () => (await import('../plugins/files/index.ts')).plugin as PluginDefinition },
   { id: 'shell', load: async () => (await import('../plugins/shell/index.ts')).plugin as PluginDefinition },
   { id: 'web', load: async () => (await import('../plugins/web/index.ts')).plugin as PluginDefinition },
+  {
+    id: 'code_search',
+    load: async () => (await import('../plugins/code-search/index.ts')).plugin as PluginDefinition,
+  },
 ];
 
 // The output's reader may exit early, as `head` does, or its file may be on a full disk: a gateway keeps running.

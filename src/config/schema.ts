@@ -418,6 +418,9 @@ export const fileSchema = z.strictObject({
             .describe('Turns web_search on.'),
         })
         .prefault({}),
+      code_search: z
+        .looseObject({ enabled: z.boolean().default(true).describe('The tool code_search.') })
+        .prefault({}),
     })
     .prefault({}),
   shutdownMs: milliseconds(15_000).describe(
