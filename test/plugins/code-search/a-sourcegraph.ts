@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ToolOutput, ToolRun } from '#contracts/tool.ts';
 import { plugin } from '../../../plugins/code-search/index.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
+import { noHooks } from '../../support/no-hooks.ts';
 import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { listen } from '../web/a-web.ts';
@@ -80,7 +81,7 @@ export async function aSourcegraph(answer: Answer | string) {
     if (typeof answer === 'function') return answer(request, response);
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' }).end(answer);
   });
-  const host = createPluginHost({ log: silentLog, settle: nothingToSettle });
+  const host = createPluginHost({ log: silentLog, settle: nothingToSettle, hooks: noHooks });
   const baseUrl = `http://127.0.0.1:${server.port}/`;
   await host.load([{ definition: plugin, config: { baseUrl } }]);
   const run = { workspace: '/nowhere', authority: 'owner' } as ToolRun;
