@@ -66,7 +66,8 @@ import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
 import { permittedTools } from './subagents/tool-policy.ts';
 import { textsFor } from './texts/chat-texts.ts';
-import { corePlugin } from './tools/core-tools.ts';
+import { attachFiles } from './tools/attach-files.ts';
+import { corePlugin, outgoingFilesFor } from './tools/core-tools.ts';
 
 /** One running process of Parley. */
 export interface Gateway {
@@ -354,6 +355,8 @@ async function wireRuns(
   const agents = createAgents(config);
   const plugins = await loadPlugins(stage, { host, toolSender, agents });
   const { models, tracer } = stage.model;
+  const sendsFiles = outgoingFilesFor({ config, workspaceReader: plugins.workspaceReader, agents });
+  const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
 
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
@@ -368,6 +371,7 @@ async function wireRuns(
     agent: agents.settingsOf,
     framing,
     systemFor: agents.promptFor,
+    attachFiles: (output, ctx) => attachFiles({ ...sendsFiles, capabilitiesFor }, output, ctx),
     toolsFor: (run) => permittedTools(plugins.toolsFor(run), run, agents.settingsOf(run.agentId)),
     channelFor: host.find,
     start: dispatcher.dispatch,

@@ -70,6 +70,12 @@ export type ToolRun = {
 /** Longest text of a result, in bytes of UTF-8; the model gets the beginning of a longer one, with a note. */
 export const maxResultBytes = 32 * 1024;
 
+/** Most files of one result. */
+export const maxResultFiles = 10;
+
+/** `path`: relative to the workspace, or absolute inside it. `name`: shown to people; absent: the file's own. */
+export type ResultFile = { readonly path: string; readonly name?: string };
+
 /** The result of a tool call. */
 export type ToolOutput = {
   /** Text for the model; at most `maxResultBytes` of it. */
@@ -77,6 +83,11 @@ export type ToolOutput = {
   /** Strangers' text, such as a web page. The model gets it before `text`, enclosed as data; `about` says what it is. */
   readonly untrusted?: { readonly about: string; readonly text: string };
   readonly images?: readonly { readonly mimeType: string; readonly base64: string }[];
+  /**
+   * Files of the workspace, copied as they are now and sent with the run's next answer, even a silent one; at most
+   * `maxResultFiles`. The model is told which are attached and why others aren't. Not for the result of a parked call.
+   */
+  readonly files?: readonly ResultFile[];
   /** For the page and the log, not for the model. */
   readonly metadata?: Record<string, unknown>;
 };

@@ -91,14 +91,18 @@ export function confirmedSends(
   );
 }
 
-/** Omits the files that the `message` tool already sent to this route. */
-export function withoutSentMedia<Media extends { readonly path: string }>(
+/**
+ * Omits the files that the `message` tool already sent to this route. Of a file that was attached repeatedly, the last
+ * copy remains.
+ */
+export function withoutSentMedia<Media extends { readonly source: string }>(
   media: readonly Media[],
   toolSends: readonly ToolSend[],
   route: ReplyRoute | undefined,
 ): readonly Media[] {
   const sent = new Set(confirmedSends(toolSends, route).flatMap((send) => send.media));
-  return media.filter((file) => !sent.has(file.path));
+  const last = new Map(media.map((file) => [file.source, file]));
+  return [...last.values()].filter(({ source }) => !sent.has(source));
 }
 
 /** `a`: the final text, normalized. */

@@ -37,7 +37,16 @@ export type ReplyInput = {
   readonly acknowledgements?: readonly string[];
 };
 
-export type ReplyMedia = { readonly path: string; readonly mimeType: string; readonly name: string };
+/** `path`: in the media folder; `source`: the absolute path of the file that was copied. */
+export type ReplyMedia = {
+  readonly path: string;
+  readonly source: string;
+  readonly mimeType: string;
+  readonly name: string;
+};
+
+/** Most files sent with one answer. */
+const maxMedia = 10;
 
 /** Which parts of an answer quote the message they answer. `queued`: the first, if the message is no longer the last. */
 export type ReplyToMode = 'off' | 'queued' | 'first' | 'all';
@@ -79,12 +88,15 @@ export function planReply(
   const media = withoutSentMedia(input.media ?? [], input.toolSends, input.route);
   const contents = [
     ...texts.map((text): OutboundContent => ({ kind: 'text', text })).filter(isVisible),
-    ...media.map((file): OutboundContent => ({ kind: 'media', ...file })),
+    ...media
+      .slice(0, maxMedia)
+      .map(({ source: _, ...file }): OutboundContent => ({ kind: 'media', ...file })),
   ];
   if (contents.length > 0) {
-    const parts = threadParts(contents, { ...input, purpose: 'reply' }, replyTag);
+    const threaded = threadParts(contents, { ...input, purpose: 'reply' }, replyTag);
+    const parts = [...threaded, ...leftOutLine(input, media.length - maxMedia)];
     if (!input.isCut) return { kind: 'send', parts };
-    return { kind: 'send', parts: [...parts, ...cutLine(input)], isCut: true };
+    return { kind: 'send', parts: [...parts, ...line(input, input.texts.answerCut)], isCut: true };
   }
   if (decided.kind !== 'text') return decided;
   return planNothingLeft(input);
@@ -152,8 +164,13 @@ function noticeParts(
   return threadParts([content], { ...place, purpose: 'notice' });
 }
 
-function cutLine({ texts, route }: Pick<ReplyInput, 'texts' | 'route'>): readonly Part[] {
-  const content: OutboundContent = { kind: 'text', text: plainText(texts.answerCut) };
+function leftOutLine(input: ReplyInput, count: number): readonly Part[] {
+  return count > 0 ? line(input, fillText(input.texts.filesLeftOut, { max: String(maxMedia) })) : [];
+}
+
+/** A line of Parley's own below an answer. */
+function line({ route }: Pick<ReplyInput, 'route'>, text: string): readonly Part[] {
+  const content: OutboundContent = { kind: 'text', text: plainText(text) };
   return noticeParts(content, { route, replyToMode: 'off' });
 }
 

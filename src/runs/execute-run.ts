@@ -11,7 +11,7 @@ import type { ModelInfo, ModelPurpose, ReasoningLevel, SystemBlock } from '#cont
 import { lowestAuthority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
-import type { Tool, ToolRun } from '#contracts/tool.ts';
+import type { Tool, ToolContext, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import { createConverter, type LoadImage } from '../agent/convert.ts';
 import { fitContext, pruneResults } from '../agent/fit-context.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
@@ -52,7 +52,6 @@ import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, readRunContext, recordingSizes, shownMessages, timeLeft } from './run-history.ts';
 import { persistHookOf, toolHooksOf } from './run-hooks.ts';
 import { createStop, createStoreWatch, type StopController, type StoreWatch } from './stop-controller.ts';
-import { storedToolSend } from './tool-turns.ts';
 
 /** Dependencies of executing a run. */
 export type RunDeps = RunFeedDeps & {
@@ -84,6 +83,8 @@ export type RunDeps = RunFeedDeps & {
     scene: { readonly chatKind: 'dm' | 'group'; readonly tools: readonly Tool[] },
   ): Promise<readonly SystemBlock[]>;
   toolsFor(run: ToolRun): readonly Tool[];
+  /** Copies the files that a tool's result attaches, and tells the model what became of them. */
+  attachFiles(output: ToolOutput, ctx: ToolContext): Promise<ToolOutput>;
   channelFor(route: ReplyRoute): HostedChannel | undefined;
   start(effects: Effects): void;
   /** Lets runs continue whose budgets have room, after a call has returned what it reserved. */
@@ -244,8 +245,7 @@ async function runLoop(
   let entries: readonly CallEntry[] | undefined;
   if (run.isResumed) {
     entries = (await store.write(recoverRun, run)).map(entryOf);
-    const results = await store.read(readToolResults, { runId: run.runId });
-    recorder.recall(results.map(storedToolSend).filter((send) => send !== undefined));
+    recorder.recall(await store.read(readToolResults, { runId: run.runId }));
   }
   if (isHandingOver()) return { waitsFor: [], questions: [] };
   const [system, stored] = await Promise.all([
@@ -286,7 +286,7 @@ async function runLoop(
     // ask.
     getFollowUpMessages: async () => [],
   };
-  const context = { system, messages: shownMessages(stored), tools: watched(tools, watch) };
+  const context = { system, messages: shownMessages(stored), tools: watched(deps, tools, watch) };
   const events =
     entries === undefined
       ? agentLoopContinue(context, config, signal)
@@ -321,7 +321,11 @@ async function follow(
   return { waitsFor, questions };
 }
 
-function watched(tools: readonly Tool[], watch: StoreWatch): readonly Tool[] {
+function watched(
+  { attachFiles }: Pick<RunDeps, 'attachFiles'>,
+  tools: readonly Tool[],
+  watch: StoreWatch,
+): readonly Tool[] {
   return tools.map((tool) => {
     const { name, description, inputSchema, parallelSafe, replay, authority, approval } = tool;
     return {
@@ -329,7 +333,12 @@ function watched(tools: readonly Tool[], watch: StoreWatch): readonly Tool[] {
       ...(approval && { approval }),
       ...(tool.describe && { describe: (input: unknown) => tool.describe?.(input) ?? '' }),
       ...(tool.prepareArguments && { prepareArguments: (raw: unknown) => tool.prepareArguments?.(raw) }),
-      execute: async (input, ctx) => watch.ask(tool.execute(input, ctx)),
+      execute: async (input, ctx) => {
+        const output = await watch.ask(tool.execute(input, ctx));
+        // A plugin's tool may return anything, which the loop reports.
+        const hasFiles = output !== null && typeof output === 'object' && 'files' in output;
+        return hasFiles ? attachFiles(output, ctx) : output;
+      },
     };
   });
 }

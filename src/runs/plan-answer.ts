@@ -16,6 +16,7 @@ import {
   planReply,
   quotingParts,
   type ReplyInput,
+  type ReplyMedia,
   type ReplyPlan,
   type ReplyToMode,
   shapeInternalFailure,
@@ -39,6 +40,8 @@ export type AnswerScene = {
 /** The run's actions since its last answer. */
 export type RunActions = {
   readonly toolSends: readonly ToolSend[];
+  /** Files that tools attached to the next answer. */
+  readonly files: readonly ReplyMedia[];
   readonly toolFailure: { readonly tool: string } | undefined;
   /** Whether to drop an answer that only acknowledges what a tool has sent. */
   readonly suppressAcknowledgements: boolean;
@@ -62,6 +65,7 @@ export async function planAnswer(
     text: textOf(message.parts),
     isCut: finishReasonOf(message.parts) === 'max_tokens',
     toolSends: actions.toolSends,
+    media: actions.files,
     route: routeOf(run.target),
     chatKind: run.chatKind,
     silenceContext: silence,

@@ -9,7 +9,7 @@ import { type AgentMessage, finishReasonOf, textOf, toolCallsOf } from '#contrac
 import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Mark } from '../agent/repair-history.ts';
-import { confirmedSends, type ToolSend } from '../replies/dedupe.ts';
+import { confirmedSends } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { SilenceContext } from '../replies/silence.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
@@ -28,6 +28,7 @@ import {
   saveImage,
 } from '../store/lanes/commit-turn.ts';
 import type { LaneExit } from '../store/lanes/end-run.ts';
+import type { PriorToolResult } from '../store/lanes/recover-run.ts';
 import { type Boundary, needsBoundary, type SteerContext, takeSteers } from '../store/lanes/steer.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { BudgetRefusal } from '../store/money/budget.ts';
@@ -108,9 +109,9 @@ export class RunRecorder {
     this.busy = createBusyNotice(deps, run);
   }
 
-  /** Adds messages sent by an earlier holder of this run, which the next answer need not repeat. */
-  recall(toolSends: readonly ToolSend[]): void {
-    this.#tools.recall(toolSends);
+  /** Adds what tools did under an earlier holder of this run since its last answer. */
+  recall(results: readonly PriorToolResult[]): void {
+    this.#tools.recall(results);
   }
 
   /** Returns messages that people sent meanwhile; they are already in the transcript. */
@@ -277,9 +278,10 @@ export class RunRecorder {
     return true;
   }
 
-  /** Says whether a tool has already sent the person a message, so that no answer is expected. */
+  /** Says whether the person gets something without an answer: a tool's message, or files. */
   get hasSpoken(): boolean {
-    return confirmedSends(this.#tools.actions.toolSends, this.#route).length > 0;
+    const { toolSends, files } = this.#tools.actions;
+    return files.length > 0 || confirmedSends(toolSends, this.#route).length > 0;
   }
 
   /** Says whether a person may have seen part of the answer being written. */

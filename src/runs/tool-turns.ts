@@ -8,8 +8,11 @@ import { type AgentMessage, type MessagePart, type ToolCallData, toolCallsOf } f
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { endStateOf, resultMessage } from '../agent/tool-result.ts';
+import { readMediaName } from '../inbound/media.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
+import type { ReplyMedia } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/base/command.ts';
+import { outgoingPrefix } from '../store/intake/media.ts';
 import { markToolStarted, storeToolResults, type ToolResults } from '../store/lanes/commit-turn.ts';
 import type { PriorToolResult } from '../store/lanes/recover-run.ts';
 import type { RunFence } from '../store/rows/run.ts';
@@ -49,6 +52,7 @@ export class ToolTurns {
   readonly #deps: ToolTurnsDeps;
   #turn: OpenTurn | undefined;
   #toolSends: readonly ToolSend[] = [];
+  #files: readonly ReplyMedia[] = [];
   #toolFailure: { readonly tool: string } | undefined;
 
   constructor(held: RunFence, deps: ToolTurnsDeps) {
@@ -56,20 +60,35 @@ export class ToolTurns {
     this.#deps = deps;
   }
 
-  /** Adds messages sent by an earlier holder of this run, which the next answer need not repeat. */
-  recall(toolSends: readonly ToolSend[]): void {
-    this.#toolSends = [...toolSends, ...this.#toolSends];
+  /** Adds what tools did under an earlier holder of this run: messages not to repeat, and files to send. */
+  recall(results: readonly PriorToolResult[]): void {
+    for (const { tool, parts } of results) {
+      this.#noteSend(tool, storedMetadata(parts));
+      this.#noteFiles(parts);
+    }
+  }
+
+  #noteSend(tool: string, metadata: Record<string, unknown> | undefined): void {
+    const send = parseToolSend(tool, metadata);
+    if (send) this.#toolSends = [...this.#toolSends, send];
+  }
+
+  /** Takes the files from the stored result: a hook may have withheld it. */
+  #noteFiles(parts: readonly MessagePart[]): void {
+    this.#files = [...this.#files, ...parseAttached(storedMetadata(parts))];
   }
 
   /** Returns what the tools have sent, and whether one failed, since the last answer. */
   get actions(): RunActions {
     const { suppressAcknowledgements } = this.#deps;
-    return { toolSends: this.#toolSends, toolFailure: this.#toolFailure, suppressAcknowledgements };
+    const [toolSends, files, toolFailure] = [this.#toolSends, this.#files, this.#toolFailure];
+    return { toolSends, files, toolFailure, suppressAcknowledgements };
   }
 
   /** Call it once an answer is on record. */
   resetActions(): void {
     this.#toolSends = [];
+    this.#files = [];
     this.#toolFailure = undefined;
   }
 
@@ -125,14 +144,14 @@ export class ToolTurns {
       onTool(callId, 'failed');
       return false;
     }
-    const send = isError ? undefined : parseToolSend(name, result.metadata);
-    if (send) this.#toolSends = [...this.#toolSends, send];
+    if (!isError) this.#noteSend(name, result.metadata);
     const state = endStateOf(event);
     if (state === 'failed') this.#toolFailure = { tool: name };
     const stamp = { id: transcriptId(''), time: clock.now() };
     const { parts } = resultMessage(call, { output: result, isError }, stamp);
     const stored = this.#storedResult(parts);
     turn.stored.set(callId, stored);
+    if (!stored.isError) this.#noteFiles(stored.parts);
     const { messageId } = turn;
     await store.write(storeToolResults, { ...this.#held, messageId, results: [stored] });
     onTool(callId, state);
@@ -171,10 +190,24 @@ export function parseToolSend(
   return { tool, ...rest, route: route as unknown as ReplyRoute };
 }
 
-/** Reads a tool send made by an earlier holder of the run from its stored result. */
-export function storedToolSend({ tool, parts }: PriorToolResult): ToolSend | undefined {
+/** The report of files that a tool's result has attached, in its metadata. Only Parley makes such names. */
+const attachedSchema = z.array(
+  z.object({
+    path: z.string().refine((name) => readMediaName(name)?.inboxId.startsWith(outgoingPrefix) === true),
+    source: z.string(),
+    mimeType: z.string(),
+    name: z.string(),
+  }),
+);
+
+/** Parses the report of attached files; none for any other metadata. */
+export function parseAttached(metadata: Record<string, unknown> | undefined): readonly ReplyMedia[] {
+  return attachedSchema.safeParse(metadata?.attached).data ?? [];
+}
+
+/** Returns the metadata of a stored result. */
+function storedMetadata(parts: PriorToolResult['parts']): Record<string, unknown> | undefined {
   const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
-  if (metadata === undefined) return undefined;
   // Parley wrote this result, so its metadata is the JSON of an object.
-  return parseToolSend(tool, parseJson(metadata) as Record<string, unknown>);
+  return metadata === undefined ? undefined : (parseJson(metadata) as Record<string, unknown>);
 }

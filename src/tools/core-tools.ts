@@ -13,24 +13,31 @@ import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
 import { createViewTool } from './view.ts';
 
-/** Provides the tools that every agent has, like any plugin does. */
-export function corePlugin(
-  deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> & {
-    readonly store: Store;
-    readonly config: Pick<Config, 'dataDir' | 'media'>;
-    /** Returns the workspace reader provided by a plugin, if there is one; call it once all plugins are set up. */
-    workspaceReader(): WorkspaceReader | undefined;
-    readonly agents: { settingsOf(id: AgentId): Pick<AgentSettings, 'tools'> };
-  },
-): PluginDefinition {
-  const { toolSender, shaper, capabilitiesFor, store, config, workspaceReader, agents } = deps;
-  const files: OutgoingFilesDeps = {
+type FilesDeps = {
+  readonly config: Pick<Config, 'dataDir' | 'media'>;
+  /** Returns the workspace reader provided by a plugin, if there is one; call it once all plugins are set up. */
+  workspaceReader(): WorkspaceReader | undefined;
+  readonly agents: { settingsOf(id: AgentId): Pick<AgentSettings, 'tools'> };
+};
+
+/** Returns which files runs may send, and where these are copied to. */
+export function outgoingFilesFor({ config, workspaceReader, agents }: FilesDeps): OutgoingFilesDeps {
+  return {
     mediaDir: mediaFolder(config.dataDir),
     maxFileBytes: bytesOf(config.media.maxMb),
     // A run that may not read a file may not send it either.
     readerFor: ({ role, agentId }) =>
       mayUseTool('read', role, agents.settingsOf(agentId).tools) ? workspaceReader() : undefined,
   };
+}
+
+/** Provides the tools that every agent has, like any plugin does. */
+export function corePlugin(
+  deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> &
+    FilesDeps & { readonly store: Store },
+): PluginDefinition {
+  const { toolSender, shaper, capabilitiesFor, store, workspaceReader } = deps;
+  const files = outgoingFilesFor(deps);
   const routeTo = (laneKey: string) => store.read(readLastRoute, { laneKey });
   return {
     id: 'core',

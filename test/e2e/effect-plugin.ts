@@ -16,6 +16,10 @@ export const plugin: PluginDefinition<Record<string, never>> = {
     const file = process.env.EFFECTS_FILE ?? '';
     tools.register('once', () => effect('once', 'never'));
     tools.register('again', () => effect('again', 'safe'));
+    tools.register('attach', () => ({
+      ...effect('attach', 'safe'),
+      execute: async () => ({ text: 'made', files: [{ path: 'notes.txt' }] }),
+    }));
     tools.register('ask', () => askingTool(file, settle));
     const over = new AbortController();
     const answering = keepAnswering(file, settle, over.signal);

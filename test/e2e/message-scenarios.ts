@@ -1,10 +1,16 @@
 /** What the `message` tool does besides sending text, with a kill: a change is repeated, which has no effect. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { callsFirst, type Scenario } from './kill-scenarios.ts';
+import { type Acting, callsFirst, type Scenario } from './kill-scenarios.ts';
 import { answerTo } from './questions.ts';
 
 const question = 'question-1';
+
+async function asksAboutNotes({ stage: { dataDir }, person }: Acting): Promise<void> {
+  await mkdir(join(dataDir, 'workspace'), { recursive: true });
+  await writeFile(join(dataDir, 'workspace', 'notes.txt'), 'the bytes');
+  person.says(question);
+}
 
 export const messageScenarios: readonly Scenario[] = [
   {
@@ -33,11 +39,20 @@ export const messageScenarios: readonly Scenario[] = [
     unknownPurpose: 'tool',
     prepare: () => ({
       ...callsFirst({ name: 'message', input: { text: 'Here it is.', files: ['notes.txt'] } }),
-      act: async ({ stage: { dataDir }, person }) => {
-        await mkdir(join(dataDir, 'workspace'), { recursive: true });
-        await writeFile(join(dataDir, 'workspace', 'notes.txt'), 'the bytes');
-        person.says(question);
-      },
+      act: asksAboutNotes,
     }),
   },
+  // The result is stored with the names of the copies, and the answer with its parts.
+  ...(['tool-finished:1', 'turn-committed:2'] as const).map(
+    (kill): Scenario => ({
+      title: 'an answer with a file that a tool attached',
+      kills: [kill],
+      channels: ['telegram'],
+      env: { PARLEY_OWNERS: 'telegram:501' },
+      questions: [question],
+      // The file has no caption.
+      expected: [answerTo(question), ''],
+      prepare: () => ({ ...callsFirst({ name: 'attach' }), act: asksAboutNotes }),
+    }),
+  ),
 ];

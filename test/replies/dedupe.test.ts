@@ -85,12 +85,21 @@ describe("repeats of a tool's message", () => {
   });
 
   it('removes media that were already sent here, and no others', () => {
-    const media = [{ path: '/w/a.png' }, { path: '/w/b.png' }];
+    const media = [{ source: '/w/a.png' }, { source: '/w/b.png' }];
     expect(withoutSentMedia(media, [aToolSend({ media: ['/w/a.png'] })], route)).toEqual([
-      { path: '/w/b.png' },
+      { source: '/w/b.png' },
     ]);
     expect(withoutSentMedia(media, [aToolSend({ media: ['/w/a.png'], state: 'failed' })], route)).toEqual(
       media,
     );
+  });
+
+  it('keeps the last copy of a file that was attached repeatedly', () => {
+    const copies = [
+      { source: '/w/a.png', path: '1' },
+      { source: '/w/b.png', path: '2' },
+      { source: '/w/a.png', path: '3' },
+    ];
+    expect(withoutSentMedia(copies, [], route).map(({ path }) => path)).toEqual(['3', '2']);
   });
 });

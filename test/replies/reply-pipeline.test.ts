@@ -3,7 +3,7 @@ import { type ReplyPlan, shapeInternalFailure } from '../../src/replies/reply-pi
 import { fillText, textsFor } from '../../src/texts/chat-texts.ts';
 import { aReply, aRoute, aToolSend, shapeReply } from './reply-builders.ts';
 
-const file = { path: '/w/a.png', mimeType: 'image/png', name: 'a.png' };
+const file = { path: '/w/a.png', source: '/w/a.png', mimeType: 'image/png', name: 'a.png' };
 
 function textsOf(plan: ReplyPlan): string[] {
   if (plan.kind !== 'send' && plan.kind !== 'fallback') return [];
@@ -39,7 +39,8 @@ describe('a reply', () => {
   });
 
   it('sends media even if the text is silent or repeats what was sent', () => {
-    const content = { kind: 'media', ...file };
+    const { source: _, ...sent } = file;
+    const content = { kind: 'media', ...sent };
     const plan = { kind: 'send', parts: [{ route: aRoute(), content, purpose: 'reply' }] };
     expect(shapeReply(aReply({ text: 'NO_REPLY', media: [file] }))).toEqual(plan);
     expect(
@@ -48,7 +49,7 @@ describe('a reply', () => {
   });
 
   it("doesn't send media again that the message tool sent", () => {
-    const toolSends = [aToolSend({ media: [file.path] })];
+    const toolSends = [aToolSend({ media: [file.source] })];
     expect(shapeReply(aReply({ text: '', media: [file], toolSends }))).toEqual({
       kind: 'suppressed',
       reason: 'media-sent',

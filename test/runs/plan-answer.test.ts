@@ -10,7 +10,7 @@ import { aRoute } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 
 const route = aRoute('here', { replyTo: messageId('41') });
-const nothingDone = { toolSends: [], toolFailure: undefined, suppressAcknowledgements: true };
+const nothingDone = { toolSends: [], files: [], toolFailure: undefined, suppressAcknowledgements: true };
 
 const plan = (text: string, actions: RunActions, over: { readonly replyToMode?: ReplyToMode } = {}) =>
   planAnswer(
@@ -39,7 +39,12 @@ it.each([
     text: 'The train leaves at 9:40.',
     media: [],
   } as const;
-  const actions = { toolSends: [toolSend], toolFailure: undefined, suppressAcknowledgements: isOn };
+  const actions = {
+    toolSends: [toolSend],
+    files: [],
+    toolFailure: undefined,
+    suppressAcknowledgements: isOn,
+  };
   expect((await plan('Done!', actions)).kind).toBe(kind);
 });
 

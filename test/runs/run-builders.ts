@@ -61,6 +61,7 @@ export function runDeps(
     framing: () => framing,
     systemFor: async () => [],
     toolsFor: () => tools,
+    attachFiles: async (output) => output,
     freedRoom: () => undefined,
     channelFor: () => undefined,
     start: () => undefined,

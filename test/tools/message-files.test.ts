@@ -104,7 +104,7 @@ describe.runIf(process.platform === 'linux')('files sent with a message', () => 
 
   it('leaves files out of the answer that the tool has sent, unless they may not have arrived', async () => {
     const path = join(files.workspace, 'notes.txt');
-    const again = { path, mimeType: 'text/plain', name: 'notes.txt' };
+    const again = { path: 'copy', source: path, mimeType: 'text/plain', name: 'notes.txt' };
     const left = async (state: 'sent' | 'unknown') => {
       const { output } = await send({ files: ['./notes.txt'] }, { end: { state } });
       const toolSend = parseToolSend('message', 'metadata' in output ? output.metadata : undefined);
