@@ -33,6 +33,8 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     teardownTimeout: 5000,
+    // Plugins in a test's folder are loaded by Node.js itself, as a gateway loads them.
+    server: { deps: { external: [/\/parley-test-[^/]+\//] } },
     // A spy of one file is none of the next one's.
     restoreMocks: true,
   },

@@ -47,6 +47,7 @@ export function createProgram(entry: EntryCommands, actions: Actions): Command {
   addChannelCommands(program.command('channels').description('manage the networks'), entry, actions);
   addBackupCommands(program, actions);
   addServiceCommands(program, actions);
+  addPluginCommands(program.command('plugins').description('manage plugins'), actions);
   addConfigCommands(program.command('config').description('check the configuration'), entry, actions);
   addExamples(program);
   return program;
@@ -226,6 +227,34 @@ function addServiceCommands(program: Command, { act, show }: Actions): void {
           ...(since !== undefined && { since }),
         }),
     );
+}
+
+function addPluginCommands(plugins: Command, { show }: Actions): void {
+  const load = () => import('./plugins.ts');
+  show(
+    plugins
+      .command('add <folder|package>')
+      .description('add a plugin; it runs with all of Parley’s rights, so only add code that you trust'),
+    async (from: string) => (await load()).addPlugin(from),
+  );
+  show(plugins.command('list').description('list the plugins, and why each is on or off'), async () =>
+    (await load()).listPlugins(),
+  );
+  show(
+    plugins
+      .command('check [id]')
+      .description('show which files of added plugins have changed')
+      .option('--accept', 'accept them as they are now'),
+    async (id: string | undefined, { accept = false }: { accept?: boolean }) =>
+      (await load()).checkPluginFiles(id, { accepts: accept }),
+  );
+  show(plugins.command('remove <id>').description('remove a plugin; its files stay'), async (id: string) =>
+    (await load()).removePlugin(id),
+  );
+  show(
+    plugins.command('new <name>').description('write a new plugin with its test into a folder'),
+    async (name: string) => (await load()).newPlugin(name),
+  );
 }
 
 function addConfigCommands(config: Command, { parts }: EntryCommands, { act, show }: Actions): void {

@@ -12,6 +12,7 @@ import { suggestName } from '../config/suggestion.ts';
 import { findLinkedWorkspaceProblems } from '../config/workspace-rules.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { textsFor } from '../texts/chat-texts.ts';
+import { loadOutsidePlugins } from './plugin-entries.ts';
 import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
 import { warnOfUnpriced } from './unpriced-models.ts';
@@ -25,6 +26,8 @@ export type ConfiguredParts = {
 export async function checkConfiguration(parts: ConfiguredParts): Promise<CommandOutput> {
   const config = loadConfig();
   await checkConfig(config, parts);
+  const problems = await checkOutsidePlugins(config);
+  if (problems.length > 0) throw configError(problems);
   const sources = settingsSources(config);
   const unpriced = warnOfUnpriced(config);
   const warnings = unpriced === undefined ? [] : [`${unpriced.detail}; ${unpriced.fix}`];
@@ -55,6 +58,17 @@ async function findPartProblems(
     findLinkedWorkspaceProblems(config, workspaceDisks),
   ]);
   return [...found.flat(), ...findUnknownChannels(config, channels)];
+}
+
+/** Checks plugins from outside as a start does, which only leaves a faulty one out. */
+async function checkOutsidePlugins(config: Config): Promise<readonly Problem[]> {
+  const entries = await loadOutsidePlugins(config);
+  const found = entries.map(async (entry) => {
+    if ('problem' in entry) return [{ where: `plugins.${entry.plugin}`, what: entry.problem }];
+    const { definition, config: settings } = entry;
+    return check(`plugins.${definition.id}.config`, settings, async () => definition);
+  });
+  return (await Promise.all(found)).flat();
 }
 
 type Load = () => Promise<{ readonly configSchema: z.ZodType }>;

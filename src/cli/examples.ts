@@ -50,6 +50,11 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   'service uninstall': ['service uninstall'],
   'service logs': ['service logs -n 50', 'service logs --since 2h -f'],
   logs: ['logs -n 50', 'logs --since 10m', 'logs --since "2026-11-27 14:00" --json', 'logs -f'],
+  'plugins add': ['plugins add ./weather', 'plugins add parley-weather'],
+  'plugins list': ['plugins list'],
+  'plugins check': ['plugins check', 'plugins check weather --accept'],
+  'plugins remove': ['plugins remove weather'],
+  'plugins new': ['plugins new weather'],
   'config check': ['config check'],
   'config schema': ['config schema > schema.json'],
 };

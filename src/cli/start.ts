@@ -13,10 +13,12 @@ import { secretsOf } from '../config/secrets-of.ts';
 import { bytesOf } from '../config/units.ts';
 import { logPath, openLogFile } from '../logging/log-file.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
+import type { PluginEntry } from '../plugin-host/plugin-host.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { checkConfig, checkForStart } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
 import { gcWhenIdle } from './gc-when-idle.ts';
+import { loadOutsidePlugins } from './plugin-entries.ts';
 import { createReloader, signalsOf } from './reload.ts';
 import { settingsSources } from './settings-sources.ts';
 import { readVersion } from './version.ts';
@@ -31,7 +33,7 @@ export type StartDeps = {
     readonly log: Log;
     readonly version: string;
     readonly channels: readonly ChannelEntry[];
-    readonly plugins: readonly { readonly definition: PluginDefinition; readonly config: unknown }[];
+    readonly plugins: readonly PluginEntry[];
     onSecret(value: string): void;
     redact(text: string): string;
     reload(): Promise<ReloadResult>;
@@ -168,10 +170,14 @@ async function stopWithin(gateway: RunningGateway, ms: number, log: Log): Promis
   log.info({ ended }, 'gateway.stopped');
 }
 
-async function loadPlugins(plugins: StartDeps['plugins'], config: Config) {
-  return Promise.all(
-    plugins.map(async ({ id, load }) => ({ definition: await load(), config: settingsOfPlugin(config, id) })),
-  );
+/** Loads the plugins that are on; one from outside that can't be loaded is reported as an entry. */
+async function loadPlugins(plugins: StartDeps['plugins'], config: Config): Promise<readonly PluginEntry[]> {
+  const on = plugins.filter(({ id }) => settingsOfPlugin(config, id).enabled !== false);
+  const own = on.map(async ({ id, load }) => ({
+    definition: await load(),
+    config: settingsOfPlugin(config, id),
+  }));
+  return [...(await Promise.all(own)), ...(await loadOutsidePlugins(config))];
 }
 
 type StatusTable = {

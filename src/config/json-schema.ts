@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { accountNetworks } from './credentials.ts';
+import { outsidePlugin } from './plugin-schema.ts';
 import { fileSchema } from './schema.ts';
 
 /** The schemas by which channels and plugins check their own settings, by id. */
@@ -23,6 +24,8 @@ export function configJsonSchema(parts: PartSchemas): SettingsSchema {
   for (const group of ['channels', 'plugins'] as const)
     for (const [id, own] of Object.entries(parts[group]))
       addOwn(schema.properties?.[group]?.properties?.[id], jsonSchemaOf(own).properties ?? {});
+  const { plugins } = schema.properties ?? {};
+  if (plugins) plugins.additionalProperties = jsonSchemaOf(outsidePlugin);
   return schema;
 }
 

@@ -422,6 +422,8 @@ export const fileSchema = z.strictObject({
         .looseObject({ enabled: z.boolean().default(true).describe('The tool code_search.') })
         .prefault({}),
     })
+    // Each is checked when it is loaded, so that a wrong one costs only itself.
+    .catchall(z.unknown())
     .prefault({}),
   shutdownMs: milliseconds(15_000).describe(
     'Longest time that a stop may take, in ms; unfinished work continues after the next start.',

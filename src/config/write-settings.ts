@@ -33,13 +33,18 @@ export async function writeSettings(
   if (parsed.problems.length > 0)
     throw new ParleyError('config_invalid', `${path} isn't valid. Run: ${parleyCommand} config check`);
   const content = before === undefined ? {} : parsePlain(before);
-  const text = JSON.stringify(merge(content ?? {}, change) ?? {}, undefined, 2);
+  const text = JSON.stringify(merge(content ?? {}, change) ?? {}, undefined, indentOf(before));
   if (content !== undefined) await replaceFile(path, `${text}\n`);
   const removed = findRemovals(change).filter((setting) => valueAt(parsed.content, setting) !== undefined);
   return {
     ...{ path, isWritten: content !== undefined, text },
     removed: removed.map((setting) => setting.join('.')),
   };
+}
+
+/** Returns the indent of the file's first setting; two spaces for a new file. */
+function indentOf(text = ''): string {
+  return /^\s*\{\s*\n([ \t]+)"/.exec(text)?.[1] ?? '  ';
 }
 
 function findRemovals(change: SettingsChange, at: readonly string[] = []): readonly (readonly string[])[] {

@@ -8,8 +8,8 @@ import type { DiskCalls, WorkspaceReader } from './workspace-reader.ts';
 export interface PluginDefinition<Config = unknown> {
   readonly id: string;
   readonly configSchema: z.ZodType<Config>;
-  /** Registers what the plugin provides; returns a disposer. */
-  setup(api: PluginApi, config: Config): Disposer;
+  /** Registers what the plugin provides; returns a disposer. Has 10 s: a plugin that takes longer stays off. */
+  setup(api: PluginApi, config: Config): Disposer | Promise<Disposer>;
   /**
    * Tries whether the machine has what the plugin's tools need; undefined if they need nothing. Until it has, and if it
    * has failed, no run gets the tools. It is called beside the start, and by `doctor`; a rejection is a failure.

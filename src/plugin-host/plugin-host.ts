@@ -11,9 +11,12 @@ import type { Config } from '../config/config.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { unknownTools } from '../subagents/tool-policy.ts';
+import { setupTimeMs, withinSetupTime } from './setup-time.ts';
 
-/** A plugin and its section of the configuration, not yet checked. */
-export type PluginEntry = { readonly definition: PluginDefinition; readonly config: unknown };
+/** A plugin and its section of the configuration, not yet checked; or one that couldn't be loaded, and why. */
+export type PluginEntry = LoadedDefinition | { readonly plugin: string; readonly problem: string };
+
+export type LoadedDefinition = { readonly definition: PluginDefinition; readonly config: unknown };
 
 /** The result of loading a plugin. */
 export type PluginReport =
@@ -58,8 +61,9 @@ export function createPluginHost({ log, settle, hooks }: PluginHostDeps): Plugin
   const checks = createChecks(log);
 
   async function load(entry: PluginEntry): Promise<PluginReport> {
+    if ('problem' in entry) return failed(entry.plugin, entry.problem);
     const plugin = entry.definition.id;
-    const outcome = setUp(entry, { log: log.child({ plugin }), settle, hooks });
+    const outcome = await setUp(entry, { log: log.child({ plugin }), settle, hooks });
     if (outcome.kind === 'failed') return failed(plugin, outcome.problem);
     const problem = findConflict(outcome, { tools, loaded });
     if (problem !== undefined) {
@@ -141,15 +145,13 @@ type SetUp =
   | { readonly kind: 'failed'; readonly problem: string };
 
 /** Checks the plugin's configuration against its own schema, then runs its setup. */
-function setUp({ definition, config }: PluginEntry, { log, settle, hooks }: PluginHostDeps): SetUp {
+async function setUp(
+  { definition, config }: LoadedDefinition,
+  { log, settle, hooks }: PluginHostDeps,
+): Promise<SetUp> {
   const plugin = definition.id;
-  const parsed = definition.configSchema.safeParse(config);
-  if (!parsed.success) {
-    return {
-      kind: 'failed',
-      problem: `The configuration of plugin "${plugin}" isn't valid: ${z.prettifyError(parsed.error)}`,
-    };
-  }
+  const parsed = parseConfig(definition, config);
+  if ('problem' in parsed) return { kind: 'failed', problem: parsed.problem };
   const registrations: Registration[] = [];
   const removals: (() => void)[] = [];
   let reader: WorkspaceReader | undefined;
@@ -177,7 +179,16 @@ function setUp({ definition, config }: PluginEntry, { log, settle, hooks }: Plug
     },
   };
   try {
-    const dispose = definition.setup(api, parsed.data);
+    const setting = Promise.resolve(definition.setup(api, parsed.data));
+    const dispose = await withinSetupTime(setting);
+    if (dispose === 'late') {
+      for (const remove of removals) remove();
+      // Should it end after all, what it has opened is released.
+      setting
+        .then((late) => late())
+        .catch((error) => log.debug({ plugin, error }, 'plugin.late-setup-failed'));
+      return { kind: 'failed', problem: `Plugin "${plugin}" didn't start within ${setupTimeMs / 1000} s.` };
+    }
     const check = definition.check && (async () => definition.check?.(api, parsed.data));
     return { kind: 'ready', plugin, registrations, removals, dispose, reader, check };
   } catch (error) {
@@ -185,6 +196,20 @@ function setUp({ definition, config }: PluginEntry, { log, settle, hooks }: Plug
     return { kind: 'failed', problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}` };
   } finally {
     isSettingUp = false;
+  }
+}
+
+/** Parses a plugin's settings with its own schema, which may be wrong itself. */
+function parseConfig(
+  { id, configSchema }: PluginDefinition,
+  config: unknown,
+): { readonly data: unknown } | { readonly problem: string } {
+  try {
+    const { data, error } = configSchema.safeParse(config);
+    if (error === undefined) return { data };
+    return { problem: `The configuration of plugin "${id}" isn't valid: ${z.prettifyError(error)}` };
+  } catch (error) {
+    return { problem: `The configuration of plugin "${id}" can't be checked: ${messageOf(error)}` };
   }
 }
 

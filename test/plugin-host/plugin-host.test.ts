@@ -7,7 +7,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { createHooks } from '../../src/hooks/hooks.ts';
 import {
   createPluginHost,
-  type PluginEntry,
+  type LoadedDefinition,
   type PluginHostDeps,
 } from '../../src/plugin-host/plugin-host.ts';
 import { formatSessionKey } from '../../src/sessions/session-key.ts';
@@ -49,7 +49,7 @@ function aLog(): PluginHostDeps & { readonly lines: string[] } {
   return { ...recordingLog(), settle: nothingToSettle, hooks: noHooks };
 }
 
-function aPlugin(id: string, tools: readonly string[], onDispose = () => {}): PluginEntry {
+function aPlugin(id: string, tools: readonly string[], onDispose = () => {}): LoadedDefinition {
   const definition: PluginDefinition = {
     id,
     configSchema: z.unknown(),
@@ -234,7 +234,7 @@ describe('the plugin host', () => {
 
   it('removes the hooks of a plugin that stops or doesn’t start', async () => {
     const hooks = createHooks({ log: silentLog, clock: systemClock });
-    const aHooked = (id: string, failure?: string): PluginEntry => ({
+    const aHooked = (id: string, failure?: string): LoadedDefinition => ({
       config: {},
       definition: {
         id,
