@@ -61,6 +61,7 @@ import { createFraming, imagesIn } from './runs/framing.ts';
 import { createSettleCall } from './runs/park.ts';
 import { createPermit } from './runs/permit-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
+import { createSkillReader } from './skills/skills.ts';
 import { readRolesOf } from './store/access/sender-roles.ts';
 import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
@@ -352,7 +353,7 @@ async function wireRuns(
   { policy, host, toolSender, active, wakes, rooms, outbox }: RunParts,
 ): Promise<Runs> {
   const { config, clock, log, closers, redis, store, holder, probe, texts, redact, dispatcher } = stage;
-  const agents = createAgents(config);
+  const agents = createAgents(config, log);
   const plugins = await loadPlugins(stage, { host, toolSender, agents });
   const { models, tracer } = stage.model;
   const sendsFiles = outgoingFilesFor({ config, workspaceReader: plugins.workspaceReader, agents });
@@ -369,6 +370,7 @@ async function wireRuns(
     settings: runSettingsFrom(config),
     loadImage: imagesIn(mediaFolder(config.dataDir)),
     agent: agents.settingsOf,
+    skillsFor: agents.skillsOf,
     framing,
     systemFor: agents.promptFor,
     attachFiles: (output, ctx) => attachFiles({ ...sendsFiles, capabilitiesFor }, output, ctx),
@@ -417,7 +419,7 @@ async function loadPlugins(
   const { config, store, clock, log, probe, closers, dispatcher, shaper, hooks } = stage;
   const start = dispatcher.dispatch;
   const settle = createSettleCall({ store, clock, log, probe, start, hooks });
-  const plugins = createPluginHost({ log, settle, hooks });
+  const plugins = createPluginHost({ log, settle, hooks, skills: createSkillReader(config) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
   const { workspaceReader } = plugins;

@@ -39,6 +39,8 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   'link remove': ['link remove discord:80351110224678912'],
   'sign-ins list': ['sign-ins list'],
   'sign-ins end': ['sign-ins end 3f2a9c1e', 'sign-ins end --all'],
+  'skills list': ['skills list'],
+  'skills check': ['skills check', 'skills check weather --accept 3f2a9c1e6b0d'],
   'channels status': ['channels status'],
   'channels login': ['channels login signal'],
   backup: ['backup', 'backup --to /mnt/backups'],

@@ -50,6 +50,7 @@ export function addOperatorCommands(program: Command, { show }: Actions): void {
       (run) => run.separateAccount,
     ],
   });
+  addSkillCommands(addGroup, show);
   const signIns = addGroup('sign-ins', 'manage signed-in browsers', () => import('./sign-in.ts'), {
     list: ['list signed-in browsers', (run) => run.listSignIns],
   });
@@ -57,6 +58,27 @@ export function addOperatorCommands(program: Command, { show }: Actions): void {
     signIns.command('end [id]').description('sign a browser out').option('--all', 'every browser'),
     async (id: string | undefined, { all = false }: { all?: boolean }) =>
       (await import('./sign-in.ts')).endBrowsers({ ...(id !== undefined && { id }), isAll: all }),
+  );
+}
+
+function addSkillCommands(addGroup: ReturnType<typeof createAddGroup>, show: Actions['show']): void {
+  const skills = addGroup(
+    'skills',
+    'manage the instructions that agents read on demand',
+    () => import('./skills.ts'),
+    {
+      list: ['list the skills of all agents, and which are on', (run) => run.listSkills],
+    },
+  );
+  show(
+    skills
+      .command('check [skill]')
+      .description(
+        'show what is new or has changed since you accepted it, which is off until you accept that',
+      )
+      .option('--accept <digest>', 'accept the version with this digest'),
+    async (name: string | undefined, options: { accept?: string }) =>
+      (await import('./skills.ts')).checkSkills(name, options),
   );
 }
 

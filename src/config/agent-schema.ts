@@ -25,6 +25,23 @@ const callRule = z.strictObject({
   action: z.enum(['allow', 'ask', 'deny']).describe('What happens to a call that fits.'),
 });
 
+/** A variable that a skill may get: none that changes how a command's programs are found or loaded. */
+export const skillVariable = z
+  .string()
+  .regex(/^[A-Za-z_]\w{0,99}$/, "isn't a variable's name, for example WEATHER_KEY")
+  .regex(
+    /^(?!(?:LD_|BASH_|PATH$|HOME$|ENV$|IFS$|SKILL_DIR$))/,
+    'changes how programs run; name another variable',
+  );
+
+/** A skill's name, as its folder is called. */
+export const skillNamePattern = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+export const skillName = z
+  .string()
+  .max(64)
+  .regex(skillNamePattern, "isn't a skill's name, for example weather-report");
+
 const dollars = z.number().min(0).max(1_000_000).exactOptional();
 
 const agentBudgets = {
@@ -92,6 +109,10 @@ export const agent = z.strictObject({
     })
     .prefault({})
     .describe('Tools of its runs. These lists can only remove tools.'),
+  skills: z
+    .array(skillName)
+    .exactOptional()
+    .describe('Only these skills; absent = all that you have accepted.'),
   subagents: z
     .strictObject({
       allowAgents: z

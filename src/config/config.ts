@@ -20,6 +20,7 @@ export type Config = DeepReadonly<
     | 'defaultAgent'
     | 'bindings'
     | 'channels'
+    | 'skills'
   >
 > & {
   /** Absolute. */
@@ -51,6 +52,8 @@ export type Config = DeepReadonly<
   readonly agents: readonly AgentSettings[];
   readonly defaultAgent: AgentId;
   readonly bindings: readonly Binding[];
+  /** Variables of skills with their values, by skill; those that aren't set are absent. */
+  readonly skills: { readonly environment: Readonly<Record<string, Readonly<Record<string, Secret>>>> };
   /** `groups.mentionPatterns`, compiled. */
   readonly mentionMatchers: readonly TextPattern[];
   readonly channels: {

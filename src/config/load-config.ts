@@ -16,7 +16,7 @@ import {
   readSurroundings,
 } from './environment.ts';
 import { type ModelConfig, readModelSettings } from './model-settings.ts';
-import { readPluginSecrets } from './plugin-secrets.ts';
+import { readPluginSecrets, readSkillVariables } from './plugin-secrets.ts';
 import { configError, describeIssue, type Problem, showPath, valueAt } from './problem.ts';
 import { type FileSettings, fileSchema } from './schema.ts';
 import { Secret } from './secret.ts';
@@ -120,6 +120,7 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
       variables: Object.keys(environment.values),
       dataDir: environment.values.PARLEY_DATA_DIR,
       envFiles: environment.files ?? [],
+      skills: { environment: readSkillVariables(parsed.data.skills.environment, environment) },
     },
   );
   problems.push(
@@ -236,6 +237,7 @@ type BuildInput = {
   /** From the environment. */
   readonly dataDir: string | undefined;
   readonly envFiles: readonly EnvFile[];
+  readonly skills: Config['skills'];
 };
 
 function buildConfig(settings: FileSettings, input: BuildInput): Config {
@@ -251,6 +253,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     envFiles: input.envFiles,
     hiddenSettings: input.hidden,
     variables: input.variables,
+    skills: input.skills,
     ...(token && { token }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),

@@ -55,6 +55,20 @@ function withVariables(plugins: FileSettings['plugins'], environment: Environmen
 /** A setting of a plugin that stands for a variable. */
 export const variableReference = /^\$\{([A-Za-z_]\w*)\}$/;
 
+/** Reads the variables that the settings allow each skill; one that isn't set is left out. */
+export function readSkillVariables(
+  allowed: FileSettings['skills']['environment'],
+  environment: Environment,
+): Config['skills']['environment'] {
+  return Object.fromEntries(
+    Object.entries(allowed).map(([skill, names]) => {
+      const found = names.map((name) => [name, variableNamed(name, environment)] as const);
+      const set = found.flatMap(([name, value]) => (value === undefined ? [] : [[name, new Secret(value)]]));
+      return [skill, Object.fromEntries(set)];
+    }),
+  );
+}
+
 /** Returns a plugin's settings with its secrets as plain text, for its own schema. */
 export function settingsOfPlugin({ plugins }: Pick<Config, 'plugins'>, id: string): Record<string, unknown> {
   // Core knows that settings are an object only for the plugins that come with it.

@@ -2,7 +2,15 @@
 // applies the environment on top. It has no secrets, which only come from the environment.
 import { z } from 'zod';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
-import { agent, budgetLimits, count, identifier, subagents } from './agent-schema.ts';
+import {
+  agent,
+  budgetLimits,
+  count,
+  identifier,
+  skillName,
+  skillVariable,
+  subagents,
+} from './agent-schema.ts';
 import { channels, queue } from './channel-schema.ts';
 import { isAddressRange, isHost, logFile, payloadLog } from './log-schema.ts';
 import { longestSilenceMs, modelName, models, providers, tracing } from './model-schema.ts';
@@ -424,6 +432,16 @@ export const fileSchema = z.strictObject({
     })
     // Each is checked when it is loaded, so that a wrong one costs only itself.
     .catchall(z.unknown())
+    .prefault({}),
+  skills: z
+    .strictObject({
+      environment: z
+        .record(skillName, z.array(skillVariable).max(50))
+        .default({})
+        .describe(
+          'Names of variables that commands of a skill get, by skill; their values are secrets of the environment.',
+        ),
+    })
     .prefault({}),
   shutdownMs: milliseconds(15_000).describe(
     'Longest time that a stop may take, in ms; unfinished work continues after the next start.',

@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 import type { Problem } from './problem.ts';
 
 /** Folders in the data folder with credentials, database files or what other people have sent. */
-const ownFolders = /^(?:backups|channels|media|processes|redis|replaced-.*)$/;
+const ownFolders = /^(?:backups|channels|media|processes|redis|replaced-.*|skills)$/;
 
 type Places = Pick<Config, 'agents' | 'dataDir' | 'configPath' | 'envFiles'>;
 

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { HookRegistry } from './hook.ts';
 import type { Log } from './log.ts';
+import type { SkillReader } from './skill.ts';
 import type { SettleCall, ToolFactory } from './tool.ts';
 import type { DiskCalls, WorkspaceReader } from './workspace-reader.ts';
 
@@ -44,6 +45,8 @@ export interface PluginApi {
   readonly disks: DiskCalls;
   /** Lets the gateway's own tools read workspace files. Only one plugin may serve them, in its setup. */
   readonly workspaces: { serve(reader: WorkspaceReader): void };
+  /** Reads the skills of a run, exactly as they were accepted. */
+  readonly skills: SkillReader;
   /** Settles a parked call of one of its tools, including one from before a restart. */
   readonly settle: SettleCall;
 }

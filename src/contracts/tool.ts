@@ -3,6 +3,7 @@ import type { ChildRole } from './child.ts';
 import type { AgentId, RunId, SessionId, SessionKey } from './ids.ts';
 import type { Authority } from './outcome.ts';
 import type { ReplyRoute } from './route.ts';
+import type { SkillSnapshot } from './skill.ts';
 
 /** Something the model may call. */
 export interface Tool<Input = unknown> {
@@ -63,6 +64,8 @@ export type ToolRun = {
   readonly type?: AgentType;
   /** The agent's workspace; the only folder its file tools reach. */
   readonly workspace: string;
+  /** Those that it began with; absent if there are none. */
+  readonly skills?: SkillSnapshot;
   /** Proves to the store that this run still owns its lane. */
   readonly epoch: number;
 };

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { Log } from '#contracts/log.ts';
 import type { Disposer, PluginApi, PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
+import type { SkillReader } from '#contracts/skill.ts';
 import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import type { Config } from '../config/config.ts';
@@ -50,10 +51,12 @@ export type PluginHostDeps = {
   readonly log: Log;
   readonly settle: SettleCall;
   readonly hooks: Pick<Hooks, 'on'>;
+  /** Absent: no run has skills. */
+  readonly skills?: SkillReader;
 };
 
 /** Creates a host without plugins; `load` adds them. */
-export function createPluginHost({ log, settle, hooks }: PluginHostDeps): PluginHost {
+export function createPluginHost({ log, settle, hooks, skills = noSkills }: PluginHostDeps): PluginHost {
   // A Map keeps the order of registration, which is the order of the tools.
   const tools = new Map<string, Registration>();
   const loaded: LoadedPlugin[] = [];
@@ -63,7 +66,7 @@ export function createPluginHost({ log, settle, hooks }: PluginHostDeps): Plugin
   async function load(entry: PluginEntry): Promise<PluginReport> {
     if ('problem' in entry) return failed(entry.plugin, entry.problem);
     const plugin = entry.definition.id;
-    const outcome = await setUp(entry, { log: log.child({ plugin }), settle, hooks });
+    const outcome = await setUp(entry, { log: log.child({ plugin }), settle, hooks, skills });
     if (outcome.kind === 'failed') return failed(plugin, outcome.problem);
     const problem = findConflict(outcome, { tools, loaded });
     if (problem !== undefined) {
@@ -102,6 +105,13 @@ export function createPluginHost({ log, settle, hooks }: PluginHostDeps): Plugin
     },
   };
 }
+
+const noSkills: SkillReader = {
+  read: async ({ name }) => {
+    throw new Error(`there is no skill ${name}`);
+  },
+  environmentOf: () => ({}),
+};
 
 type Check = () => Promise<PluginFinding | undefined>;
 
@@ -147,7 +157,7 @@ type SetUp =
 /** Checks the plugin's configuration against its own schema, then runs its setup. */
 async function setUp(
   { definition, config }: LoadedDefinition,
-  { log, settle, hooks }: PluginHostDeps,
+  { log, settle, hooks, skills }: Required<PluginHostDeps>,
 ): Promise<SetUp> {
   const plugin = definition.id;
   const parsed = parseConfig(definition, config);
@@ -166,6 +176,7 @@ async function setUp(
         removals.push(hooks.on(name, handler, { ...options, owner: plugin }));
       },
     },
+    skills,
     workspaces: {
       serve(served) {
         reader = served;

@@ -1,16 +1,24 @@
+import type { Log } from '#contracts/log.ts';
 import type { SystemBlock } from '#contracts/model.ts';
+import type { SkillSnapshot } from '#contracts/skill.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import { type BootstrapFile, type BootstrapFiles, createBootstrapFiles } from '../agent/bootstrap-files.ts';
 import type { AgentLoopConfig, LoopLimits } from '../agent/loop-config.ts';
 import { buildSystemPrompt, type NamedTool } from '../agent/system-prompt.ts';
 import type { AgentSettings, Config } from '../config/config.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
+import { createSkills, type Skills } from '../skills/skills.ts';
 
 /** The configured agents, with what is built once for each. */
 export interface Agents {
   /** Returns the agent's settings, or those of the default agent if it has left the configuration. */
   settingsOf(id: string): AgentSettings;
-  promptFor(run: Pick<ToolRun, 'agentId' | 'role'>, scene: PromptScene): Promise<readonly SystemBlock[]>;
+  /** Returns the agent's skills that are on; the same object until one changes. */
+  skillsOf(id: string): Promise<SkillSnapshot>;
+  promptFor(
+    run: Pick<ToolRun, 'agentId' | 'role' | 'skills'>,
+    scene: PromptScene,
+  ): Promise<readonly SystemBlock[]>;
 }
 
 export type PromptScene = {
@@ -21,18 +29,26 @@ export type PromptScene = {
 type Agent = {
   readonly settings: AgentSettings;
   readonly files: BootstrapFiles;
-  /** Prompts by their inputs other than the files: one per kind of run. */
+  readonly skills: Skills;
+  /** Prompts by their inputs other than files and skills: one per kind of run. */
   readonly prompts: Map<string, Prompt>;
 };
 
-type Prompt = { readonly files: readonly BootstrapFile[]; readonly blocks: readonly SystemBlock[] };
+type Prompt = {
+  readonly files: readonly BootstrapFile[];
+  readonly skills: string | undefined;
+  readonly blocks: readonly SystemBlock[];
+};
 
 /** Creates the configured agents. */
-export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent'>): Agents {
+export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 'dataDir'>, log: Log): Agents {
   const agents = new Map<string, Agent>();
   for (const settings of config.agents) {
-    const files = createBootstrapFiles({ workspace: settings.workspace });
-    agents.set(settings.id, { settings, files, prompts: new Map() });
+    const { workspace, skills: allow } = settings;
+    const files = createBootstrapFiles({ workspace });
+    const places = { dataDir: config.dataDir, workspace };
+    const skills = createSkills({ ...places, log, ...(allow && { allow }) });
+    agents.set(settings.id, { settings, files, skills, prompts: new Map() });
   }
   const find = (id: string): Agent => {
     const agent = agents.get(id) ?? agents.get(config.defaultAgent);
@@ -41,22 +57,25 @@ export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent'>): A
   };
   return {
     settingsOf: (id) => find(id).settings,
+    skillsOf: (id) => find(id).skills.current(),
     promptFor: async (run, { chatKind, tools }) => {
       const { settings, prompts, ...agent } = find(run.agentId);
       const mode = run.role ? 'minimal' : 'full';
       const files = await agent.files.read();
       const kind = [mode, chatKind, ...tools.map(({ name }) => name)].join(' ');
       const known = prompts.get(kind);
-      if (known?.files === files) return known.blocks;
+      const skills = run.skills?.id;
+      if (known?.files === files && known.skills === skills) return known.blocks;
       const { id, name, profile } = settings;
       const blocks = buildSystemPrompt({
         mode,
         agent: { id, name, ...(profile !== undefined && { instructions: profile }) },
         tools,
+        skills: run.skills?.skills ?? [],
         files,
         chat: chatKind === 'dm' ? 'direct' : 'group',
       });
-      prompts.set(kind, { files, blocks });
+      prompts.set(kind, { files, skills, blocks });
       return blocks;
     },
   };

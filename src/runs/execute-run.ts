@@ -11,6 +11,7 @@ import type { ModelInfo, ModelPurpose, ReasoningLevel, SystemBlock } from '#cont
 import { lowestAuthority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
+import type { SkillSnapshot } from '#contracts/skill.ts';
 import type { Tool, ToolContext, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import { createConverter, type LoadImage } from '../agent/convert.ts';
 import { fitContext, pruneResults } from '../agent/fit-context.ts';
@@ -77,6 +78,7 @@ export type RunDeps = RunFeedDeps & {
   /** Decides whether a call may run, by the configured rules and by what people have allowed for longer. */
   permit(run: ToolRun, request: PermitRequest): Promise<Permit>;
   framing(): TextFraming;
+  skillsFor(agent: string): Promise<SkillSnapshot>;
   agent(id: string): { readonly workspace: string; readonly reasoning: ReasoningLevel };
   systemFor(
     run: ToolRun,
@@ -239,7 +241,8 @@ async function runLoop(
 ): Promise<RunWaits> {
   const { store, clock, settings } = deps;
   const child = await childRunOf(store, run);
-  const toolRun = toolRunOf(deps, run, child?.role);
+  const skills = run.kind === 'title' ? undefined : await deps.skillsFor(run.agentId);
+  const toolRun = toolRunOf(deps, run, { role: child?.role, skills });
   const tools = toolsOf(deps, toolRun);
   const { signal, isHandingOver } = stopping;
   let entries: readonly CallEntry[] | undefined;
@@ -365,7 +368,11 @@ function entryOf({ question, ...call }: RunCall): CallEntry {
   return { ...call, state: 'asked', asked: { verdict, input, digest } };
 }
 
-function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined): ToolRun {
+function toolRunOf(
+  deps: RunDeps,
+  run: ClaimedRun,
+  { role, skills }: { readonly role: ChildRole | undefined; readonly skills: SkillSnapshot | undefined },
+): ToolRun {
   const route = routeOf(run.target);
   return {
     runId: runId(run.runId),
@@ -376,6 +383,7 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
     ...(route && { route }),
     ...(role && { role }),
     ...(run.kind === 'title' && { type: 'title' as const }),
+    ...(skills && skills.skills.length > 0 && { skills }),
     authority: run.authority,
     workspace: deps.agent(run.agentId).workspace,
     epoch: run.epoch,

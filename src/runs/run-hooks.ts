@@ -9,7 +9,7 @@ import { errorResult, resultText } from '../agent/tool-result.ts';
 import type { Hooks, Verdict } from '../hooks/hooks.ts';
 
 /** Returns what hooks see of a run. */
-function hookRunOf({ workspace: _, epoch: __, type: ___, ...run }: ToolRun): HookRun {
+function hookRunOf({ workspace: _, epoch: __, type: ___, skills: ____, ...run }: ToolRun): HookRun {
   return run;
 }
 

@@ -11,6 +11,7 @@ import { mayUseTool } from '../subagents/tool-policy.ts';
 import { createMessageTool, type MessageToolDeps } from './message.ts';
 import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
+import { createSkillTool } from './skill.ts';
 import { createViewTool } from './view.ts';
 
 type FilesDeps = {
@@ -42,7 +43,7 @@ export function corePlugin(
   return {
     id: 'core',
     configSchema: z.unknown(),
-    setup: ({ tools }) => {
+    setup: ({ tools, skills }) => {
       // A run that is only recorded has no one to send to.
       tools.register('message', (run) =>
         run.route
@@ -56,6 +57,7 @@ export function corePlugin(
       tools.register('session_status', (run) => createSessionStatusTool(store, run));
       tools.register('sessions_list', (run) => createSessionsListTool(store, run));
       tools.register('sessions_history', (run) => createSessionsHistoryTool(store, run));
+      tools.register('skill', (run) => run.skills && createSkillTool(skills, run.skills));
       return () => undefined;
     },
   };

@@ -7,6 +7,7 @@ const anInput = (changes: Partial<PromptInput> = {}): PromptInput => ({
   mode: 'full',
   agent: { id: agentId('main'), name: 'Parley', instructions: 'Be kind.' },
   tools: [aTool('read')],
+  skills: [],
   files: [
     { name: 'AGENTS.md', text: 'the rules' },
     { name: 'SOUL.md', text: 'the soul' },

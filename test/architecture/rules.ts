@@ -10,7 +10,7 @@ const order = [
   ['contracts'],
   ['channel-kit', 'texts', 'client'],
   ['config', 'logging', 'http', 'processes', 'redis', 'backup', 'store'],
-  ['sessions', 'agent', 'models', 'hooks', 'replies'],
+  ['skills', 'sessions', 'agent', 'models', 'hooks', 'replies'],
   ['queue', 'commands', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
   ['steps.ts', 'store-writer.ts'],
   ['service', 'operations', 'server', 'cli'],

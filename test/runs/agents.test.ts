@@ -6,19 +6,13 @@ import { agentId } from '#contracts/ids.ts';
 import type { AgentSettings } from '../../src/config/config.ts';
 import { createAgents } from '../../src/runs/agents.ts';
 import { aFolder } from '../support/own-folder.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 it('builds a prompt once, and again only when a file or the kind of run has changed', async () => {
   const workspace = aFolder();
-  const main: AgentSettings = {
-    id: agentId('main'),
-    name: 'Parley',
-    workspace,
-    reasoning: 'off',
-    tools: { deny: [] },
-    subagents: {},
-  };
+  const main = anAgent(workspace);
   const aLeaf: ChildRole = { depth: 1, profile: 'task', deniedTools: [] };
-  const agents = createAgents({ agents: [main], defaultAgent: main.id });
+  const agents = createAgents({ agents: [main], defaultAgent: main.id, dataDir: aFolder() }, silentLog);
   const said = { chatKind: 'dm', tools: [{ name: 'message' }] } as const;
   const ask = (scene: Parameters<typeof agents.promptFor>[1], role?: ChildRole) =>
     agents.promptFor({ agentId: main.id, ...(role && { role }) }, scene);
@@ -37,3 +31,38 @@ it('builds a prompt once, and again only when a file or the kind of run has chan
   await rm(join(workspace, 'SOUL.md'));
   expect(JSON.stringify(await ask(said))).not.toContain('I am');
 });
+
+it('lists skills in the prompt with the same bytes until one changes, and only beside their tool', async () => {
+  const agents = createAgents(
+    { agents: [anAgent()], defaultAgent: agentId('main'), dataDir: aFolder() },
+    silentLog,
+  );
+  const skill = { name: 'weather', description: 'Tells the weather.', folder: '/x', digest: 'sha256-1' };
+  const ask = (id: string, tool: string) =>
+    agents.promptFor(
+      { agentId: agentId('main'), skills: { id, skills: [skill] } },
+      { chatKind: 'dm', tools: [{ name: tool }] },
+    );
+  const first = await ask('1', 'skill');
+  expect(
+    first
+      .filter(({ isAboutTools }) => isAboutTools)
+      .map(({ text }) => text)
+      .join(),
+  ).toContain('- weather: Tells the weather.');
+  expect(await ask('1', 'skill')).toBe(first);
+  expect(await ask('2', 'skill')).not.toBe(first);
+  expect(JSON.stringify(await ask('2', 'skill'))).toBe(JSON.stringify(first));
+  expect(JSON.stringify(await ask('1', 'message'))).not.toContain('weather');
+});
+
+function anAgent(workspace = aFolder()): AgentSettings {
+  return {
+    id: agentId('main'),
+    name: 'Parley',
+    workspace,
+    reasoning: 'off',
+    tools: { deny: [], rules: [] },
+    subagents: {},
+  };
+}

@@ -57,6 +57,7 @@ export function runDeps(
     approvals: { validMs: 900_000, owners: [] },
     permit: async () => 'allowed',
     loadImage: async () => undefined,
+    skillsFor: async () => ({ id: '', skills: [] }),
     agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
     framing: () => framing,
     systemFor: async () => [],

@@ -140,6 +140,12 @@ function toolsOf(
   const workspaces = { serve: () => undefined };
   const api = {
     ...{ log: silentLog, disks: workspaceDisks, settle: nothingToSettle, hooks: noHooks, workspaces },
+    skills: {
+      read: async () => {
+        throw new Error('there are no skills');
+      },
+      environmentOf: () => ({}),
+    },
     tools: { register },
   };
   plugin.setup(api, undefined);
