@@ -423,7 +423,9 @@ async function loadPlugins(
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
   const { workspaceReader } = plugins;
-  const core = corePlugin({ store, config, shaper, workspaceReader, toolSender, capabilitiesFor, agents });
+  const core = corePlugin({
+    ...{ store, start, config, shaper, workspaceReader, toolSender, capabilitiesFor, agents },
+  });
   const { models } = stage.model;
   const subagents = subagentsPlugin({ config, store, probe, models, start });
   const own = [core, subagents].map((definition) => ({ definition, config: {} }));

@@ -34,6 +34,7 @@ import {
 import { handOver, releaseFailedRun, releaseLane, renewLeases, resumePaused } from './store/lanes/leases.ts';
 import { parkForApproval, parkForBudget, parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
+import { sendToSession } from './store/lanes/send-to-session.ts';
 import { setLaneMode } from './store/lanes/session.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles, makeDue, sweepChild } from './store/lanes/sweep.ts';
@@ -105,6 +106,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   revokeOnConsole,
   saveImage,
   savePromptSizes,
+  sendToSession,
   setLaneMode,
   storeNotice,
   recordDelivery,

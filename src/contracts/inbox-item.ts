@@ -1,5 +1,5 @@
 /** The origin of an item in a lane: a network event, or something inside Parley. */
-export type ItemSource = 'platform' | 'api' | 'schedule' | 'child' | 'task' | 'job';
+export type ItemSource = 'platform' | 'api' | 'schedule' | 'child' | 'session' | 'task' | 'job';
 
 /**
  * How an item relates to the active run: `mode`: as the lane's mode says; `always`: it joins the run in any mode, if

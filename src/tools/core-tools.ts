@@ -5,12 +5,12 @@ import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import type { AgentSettings, Config } from '../config/config.ts';
 import { bytesOf } from '../config/units.ts';
 import { mediaFolder } from '../inbound/media.ts';
-import type { Store } from '../store/base/command.ts';
 import { readLastRoute } from '../store/delivery/tool-send.ts';
 import { mayUseTool } from '../subagents/tool-policy.ts';
 import { createMessageTool, type MessageToolDeps } from './message.ts';
 import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
+import { createSessionsSendTool, type SessionsSendDeps } from './sessions-send.ts';
 import { createSkillTool } from './skill.ts';
 import { createViewTool } from './view.ts';
 
@@ -34,8 +34,7 @@ export function outgoingFilesFor({ config, workspaceReader, agents }: FilesDeps)
 
 /** Provides the tools that every agent has, like any plugin does. */
 export function corePlugin(
-  deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> &
-    FilesDeps & { readonly store: Store },
+  deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> & FilesDeps & SessionsSendDeps,
 ): PluginDefinition {
   const { toolSender, shaper, capabilitiesFor, store, workspaceReader } = deps;
   const files = outgoingFilesFor(deps);
@@ -58,6 +57,7 @@ export function corePlugin(
       tools.register('sessions_list', (run) => createSessionsListTool(store, run));
       tools.register('sessions_history', (run) => createSessionsHistoryTool(store, run));
       tools.register('skill', (run) => run.skills && createSkillTool(skills, run.skills));
+      tools.register('sessions_send', (run) => createSessionsSendTool(deps, run));
       return () => undefined;
     },
   };

@@ -132,6 +132,7 @@ function toolsOf(
   };
   const plugin = corePlugin({
     store,
+    start: () => undefined,
     toolSender: post,
     ...shaping,
     ...files,

@@ -13,6 +13,7 @@ import { channelOf, readOwnerRoute } from '../alerts/owner-route.ts';
 import type { StepTx, StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenCallApproval } from '../base/index-predicates.ts';
+import { json } from '../base/json.ts';
 import { findRow, insertNewRow, readRow } from '../base/row-access.ts';
 import type { CallApprovalsTable } from '../base/tables.ts';
 import { type Lane, takeSeq } from '../rows/lane.ts';
@@ -86,21 +87,28 @@ export type RunCause = {
   readonly askers: readonly string[];
   /** The lane in which the top run began. */
   readonly grantLane: string;
+  /** How often `sessions_send` has passed on what caused it; 0 if a person wrote to it. */
+  readonly hops: number;
 };
 
 /** Reads the people whose messages caused the run, and where they wrote. */
 export async function readCause(tx: Tx, runId: string): Promise<RunCause> {
   const { treeId, laneKey } = await readRow(tx, 'runs', runId, ['treeId', 'laneKey']);
   const top = await findRow(tx, 'runs', treeId, ['laneKey']);
-  const rows = await tx.db
-    .selectFrom('inbox')
+  const inRuns = tx.db.selectFrom('inbox').where('runId', 'in', [runId, treeId]);
+  const senders = await inRuns
     .select(['account', 'senderId'])
     .distinct()
-    .where('runId', 'in', [runId, treeId])
     .where('senderId', '<>', '')
     .execute();
-  const askers = rows.map(({ account, senderId }) => `${channelOf(account)}:${senderId}`);
-  return { askers: [...new Set(askers)], grantLane: top?.laneKey ?? laneKey };
+  const sent = await inRuns.select('content').where('source', '=', 'session').execute();
+  const relays = sent.flatMap(({ content }) => json.content(content).relay ?? []);
+  const askers = [
+    ...senders.map(({ account, senderId }) => `${channelOf(account)}:${senderId}`),
+    ...relays.flatMap((relay) => relay.askers),
+  ];
+  const hops = Math.max(0, ...relays.map((relay) => relay.hops));
+  return { askers: [...new Set(askers)], grantLane: top?.laneKey ?? laneKey, hops };
 }
 
 /** Reads what caused a run. */

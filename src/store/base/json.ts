@@ -33,6 +33,8 @@ export type InboxContent = {
   readonly stored?: readonly StoredAttachment[];
   /** Set when this isn't a plain message: it corrects an earlier one, or is a reaction. */
   readonly note?: { readonly kind: 'correction' | 'reaction'; readonly of: string };
+  /** Set when a run of another conversation sent it: how often it was passed on, and the people who caused that run. */
+  readonly relay?: { readonly hops: number; readonly askers: readonly string[] };
   /** A command that waits in its lane's order, with the input of its step. */
   readonly command?: {
     readonly name: string;
