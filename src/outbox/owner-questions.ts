@@ -3,6 +3,7 @@ import { waitInStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AnswerResult, ShownQuestion } from '#contracts/owner-alert.ts';
+import type { Probe } from '#contracts/probe.ts';
 import { atPage } from '../commands/pair.ts';
 import { hasOwner } from '../config/load-config.ts';
 import { readHasApprovedOwner } from '../store/access/admit.ts';
@@ -30,13 +31,14 @@ export function createOwnerQuestions(deps: {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  readonly probe: Probe;
   readonly texts: ChatTexts;
   /** Configured owners; without one, the first person approved here becomes the owner. A reload changes them. */
   readonly owners: readonly string[];
   /** Dispatches a commit's effects. */
   start(effects: Effects): void;
 }): OwnerQuestions {
-  const { store, clock, log, texts } = deps;
+  const { store, clock, log, probe, texts } = deps;
   const stopping = new AbortController();
   const loop = async () => {
     while (!stopping.signal.aborted) {
@@ -46,7 +48,11 @@ export function createOwnerQuestions(deps: {
           ...(await store.read(readOpenApprovals, due)),
           ...(await store.read(readOpenCallApprovals, due)),
         ];
-        for (const { id } of questions) deps.start(await store.write(expireQuestion, { id }));
+        for (const { id } of questions) {
+          const effects = await store.write(expireQuestion, { id });
+          probe.reach('wait-expired');
+          deps.start(effects);
+        }
       } catch (error) {
         // The queue's sweep reports an unreachable store.
         log.debug({ error }, 'questions.not-expired');
@@ -78,6 +84,7 @@ export function createOwnerQuestions(deps: {
       const role = hasOwner(deps) ? 'user' : 'owner-if-none';
       const by = { ref: atPage, label: texts.whoAtPage, isOwner: true, role } as const;
       const { decided, effects } = await store.write(decideOnPage, { id, verdict, by });
+      probe.reach('approval-decided');
       deps.start(effects);
       return { result: decided.kind, text: decided.text };
     },

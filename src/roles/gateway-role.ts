@@ -43,11 +43,12 @@ export type GatewayRoleParts = {
 
 /** Starts the parts that only a receiving process has. */
 export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
-  const { config, clock, log, closers, store, texts, dispatcher } = stage;
+  const { config, clock, log, probe, closers, store, texts, dispatcher } = stage;
   const space = watchFreeSpace({ folder: config.dataDir, clock, log });
   closers.add('disk watch', space.stop);
   const owners = [...config.owners];
-  const questions = createOwnerQuestions({ store, clock, log, texts, owners, start: dispatcher.dispatch });
+  const start = dispatcher.dispatch;
+  const questions = createOwnerQuestions({ store, clock, log, probe, texts, owners, start });
   closers.add('owner questions', questions.stop);
   const owner = wireOwner(stage, owners);
   return { space, owner, questions, owners, allowedHosts: [...config.allowedHosts] };

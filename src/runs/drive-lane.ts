@@ -111,6 +111,10 @@ async function work(
         deps.start(claimed.effects);
         continue;
       case 'run':
+        if (claimed.expired) {
+          probe.reach('wait-expired');
+          deps.start(claimed.expired);
+        }
         break;
       default:
         return claimed satisfies never;

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { MediaAbility } from '../../src/contracts/channel-abilities.ts';
 import { type MessageId, messageId } from '../../src/contracts/ids.ts';
 import type { Button } from '../../src/contracts/outbound.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
 import { releaseLeftFiles } from '../../src/inbound/media-retention.ts';
 import { emptyMessage } from '../../src/inbound/stored-content.ts';
 import { createOwnerQuestions } from '../../src/outbox/owner-questions.ts';
@@ -205,7 +206,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
     await town.send(ann, 'Hi');
     await town.send(bob, 'Hi');
     const list = createOwnerQuestions({
-      ...{ store: open(), clock: systemClock, log: silentLog, texts: textsFor('en') },
+      ...{ store: open(), clock: systemClock, log: silentLog, probe: noProbe, texts: textsFor('en') },
       ...{ owners: [], start: () => undefined },
     });
     onTestFinished(() => list.stop());
@@ -237,7 +238,7 @@ describeEachDatabase('a question to the owner', (open, beside) => {
       await beside.sql(`update "approvals" set "expiresAt" = 1 where "state" = 'open'`);
       const release = await holdRow(beside, 'accounts', 'alpha/bot');
       const questions = createOwnerQuestions({
-        ...{ store: open(), clock: systemClock, log: silentLog, texts: textsFor('en') },
+        ...{ store: open(), clock: systemClock, log: silentLog, probe: noProbe, texts: textsFor('en') },
         ...{ owners: [], start: () => undefined },
       });
       onTestFinished(() => questions.stop());

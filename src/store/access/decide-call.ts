@@ -10,6 +10,7 @@ import {
   endOpenQuestions,
   readCallApproval,
   readOpenOf,
+  tellEnd,
 } from '../approvals/call-approval.ts';
 import { insertGrant } from '../approvals/grant.ts';
 import type { StepTx } from '../base/command.ts';
@@ -46,9 +47,12 @@ export async function decideCall(
   if (!seen) return { kind: 'unknown', text: texts.approvalUnknown };
   const lane = await lockLane(tx, seen.laneKey);
   const approval = (await readCallApproval(tx, id)) ?? seen;
-  if (approval.state !== 'open')
-    return { kind: mayDecide(approval, by) ? 'late' : 'foreign', text: describeEnd(tx, approval) };
-  if (!mayDecide(approval, by)) return { kind: 'foreign', text: texts.callForeign };
+  const isForeign = !mayDecide(approval, by);
+  if (approval.state !== 'open') {
+    if (!isForeign && pressed !== undefined) await showEnd(tx, approval, pressed, effects);
+    return { kind: isForeign ? 'foreign' : 'late', text: describeEnd(tx, approval) };
+  }
+  if (isForeign) return { kind: 'foreign', text: texts.callForeign };
   const isApproved = verdict !== 'deny';
   const sentence = fillText(sentenceFor(tx, verdict), { tool: approval.tool, by: by.label });
   const state = isApproved ? 'approved' : 'denied';
@@ -72,6 +76,27 @@ function sentenceFor({ texts }: StepTx, verdict: Verdict): string {
     default:
       return verdict satisfies never;
   }
+}
+
+/**
+ * Shows the end in the message whose button was pressed late: its own edit was dropped if nobody knew then whether the
+ * question had arrived. Safe to repeat: a message is edited once.
+ */
+async function showEnd(
+  tx: StepTx,
+  approval: CallApproval,
+  pressed: MessageId,
+  effects: Pick<Effects, 'deliveries'>,
+): Promise<void> {
+  const { id, tool, decidedBy: by } = approval;
+  const isGranted = (await findRow(tx, 'grants', id, ['id'])) !== undefined;
+  const text = isGranted ? tx.texts.callGranted : endTexts(tx)[approval.state];
+  await tellEnd(tx, approval, { sentence: fillText(text, { tool, by: by ?? '' }), pressed }, effects);
+}
+
+function endTexts({ texts }: StepTx): Readonly<Record<CallApproval['state'], string>> {
+  const { callApproved: approved, callDenied: denied, callExpired: expired, callVoid, callQuestion } = texts;
+  return { approved, denied, expired, void: callVoid, open: callQuestion };
 }
 
 function describeEnd({ texts }: StepTx, { state, decidedBy, tool }: CallApproval): string {

@@ -191,9 +191,19 @@ export async function endCallApproval(
   if (state === 'approved' || state === 'denied') ending = ending.where('expiresAt', '>', tx.now);
   const { numUpdatedRows } = await ending.executeTakeFirstOrThrow();
   if (numUpdatedRows === 0n) return false;
-  const shownIn = await tellResult(tx, { id, text: shownWith(approval, sentence), pressed });
-  if (shownIn !== undefined) effects.deliveries.push(shownIn);
+  await tellEnd(tx, approval, { sentence, pressed }, effects);
   return true;
+}
+
+/** Puts the question's end in its place, wherever it was asked. Safe to repeat. */
+export async function tellEnd(
+  tx: Tx,
+  approval: Pick<CallApproval, 'id' | 'shown'>,
+  { sentence, pressed }: Pick<CallDecision, 'sentence' | 'pressed'>,
+  effects: Pick<Effects, 'deliveries'>,
+): Promise<void> {
+  const shownIn = await tellResult(tx, { id: approval.id, text: shownWith(approval, sentence), pressed });
+  if (shownIn !== undefined) effects.deliveries.push(shownIn);
 }
 
 /** Ends all questions about the run's calls that are still open. */
@@ -224,6 +234,12 @@ export function readOpenOf(tx: Tx, runId: string): Promise<readonly CallApproval
 export function readCallApproval(tx: Tx, id: string): Promise<CallApproval | undefined> {
   return tx.db.selectFrom('callApprovals').selectAll().where('id', '=', id).executeTakeFirst();
 }
+
+/** Says whether there is a question about a call with that id. */
+export const isCallApproval: StoreQuery<{ readonly id: string }, boolean> = {
+  query: 'isCallApproval',
+  run: async (tx, { id }) => (await readCallApproval(tx, id)) !== undefined,
+};
 
 /** Reads the question about each of the run's calls that has one. */
 export function readCallApprovals(tx: Tx, runId: string) {

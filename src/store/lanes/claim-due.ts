@@ -56,8 +56,12 @@ export async function claimDue(
       // A command, or the end of a run, may have changed other lanes too.
       facts.clear();
     }
-    if (claimed.kind === 'run') runs.push(claimed.run);
-    else left.push(wake);
+    if (claimed.kind !== 'run') {
+      left.push(wake);
+      continue;
+    }
+    runs.push(claimed.run);
+    if (claimed.expired) addEffects(effects, { ...claimed.expired, wakes: [] });
   }
   effects.wakes.splice(0, effects.wakes.length, ...left);
   return runs;

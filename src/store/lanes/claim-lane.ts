@@ -84,7 +84,8 @@ export type ClaimedRun = {
 
 /** The result of claiming a lane. */
 export type Claim =
-  | { readonly kind: 'run'; readonly run: ClaimedRun }
+  /** `expired`: effects of its wait's expiry, which is part of the claim. */
+  | { readonly kind: 'run'; readonly run: ClaimedRun; readonly expired?: Effects }
   /** Something in the lane's order was completed without a run: claim again. */
   | { readonly kind: 'again'; readonly effects: Effects }
   | { readonly kind: 'busy'; readonly class: string; readonly delayMs: number }
@@ -259,10 +260,7 @@ async function resume(
   // Not before: giving up a run locks lanes, and the class is locked after lanes.
   if (!(await mayRun(tx, lane, input))) return { kind: 'full' };
   // The lane's lease is over and the wait wasn't settled, so it has expired.
-  if (run.state === 'parked') {
-    await expireCalls(tx, runId);
-    await endOpenQuestions(tx, runId, 'expired', noEffects());
-  }
+  const expired = run.state === 'parked' ? await expireWaits(tx, runId) : undefined;
   await resumeRun(tx, { id: runId, attempts, epoch });
   await hold(tx, { lane, input, epoch, runId });
   const target = json.target(run.route);
@@ -289,7 +287,15 @@ async function resume(
       ...(cancelReason !== null && { cancelReason }),
       ...(run.state === 'parked' && isWaitExhausted(run.budgetWait) && { hasWaited: true }),
     },
+    ...(expired && { expired }),
   };
+}
+
+async function expireWaits(tx: StepTx, runId: string): Promise<Effects> {
+  const effects = noEffects();
+  await expireCalls(tx, runId);
+  await endOpenQuestions(tx, runId, 'expired', effects);
+  return effects;
 }
 
 /** Runs a command in its lane's order: its effect, answer and outcome are one transaction. */

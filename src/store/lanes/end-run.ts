@@ -42,11 +42,11 @@ export async function giveUpRun(
   const effects = noEffects();
   await stopChildrenOf(tx, lane, run.id, effects);
   await closeLostCalls(tx, run.id);
-  await endOpenQuestions(tx, run.id, 'void', effects);
   await interruptUnfinished(tx, run.id);
   for (const call of await readOpenCalls(tx, run.id)) {
     await endCall(tx, call.messageId, resultOf(call));
   }
+  await endOpenQuestions(tx, run.id, 'void', effects);
   const preview = await findPreview(tx, run.id);
   await closePreview(tx, preview?.key);
   const route = routeOf(json.target(run.route));
