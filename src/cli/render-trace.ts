@@ -3,7 +3,7 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { EventFacts } from '../store/reads/why/read-items.ts';
-import type { ApprovalFacts, PartFacts } from '../store/reads/why/read-parts.ts';
+import type { ApprovalFacts, CallApprovalFacts, PartFacts } from '../store/reads/why/read-parts.ts';
 import type { ChildFacts, ModelCallFacts, RunFacts, ToolCallFacts } from '../store/reads/why/read-runs.ts';
 import type { MessageTrace, TraceSubject } from '../store/reads/why/trace.ts';
 import { type Fact, factLines, timeOf } from './fact-lines.ts';
@@ -11,13 +11,14 @@ import { awaitedBy, itemEnd, itemFacts } from './render-item.ts';
 
 /** Renders a trace as lines of plain text; the times are local. */
 export function renderTrace(account: MessageTrace): string {
-  const { asked, events, items, runs, children, parts, approvals } = account;
+  const { asked, events, items, runs, children, parts, approvals, callApprovals } = account;
   const facts = [
     ...events.map(eventFact),
     ...items.flatMap(itemFacts),
     ...runs.flatMap(runFacts),
     ...children.flatMap(childFacts),
     ...approvals.map(approvalFact),
+    ...callApprovals.flatMap(callApprovalFacts),
     ...parts.map(partFact),
   ];
   const ends = [...items.map((item) => itemEnd(item, account)), ...approvals.map(approvalEnd)];
@@ -231,6 +232,39 @@ function approvalEnd({ id, state, decidedBy, expiresAt, isOver }: ApprovalFacts)
     case 'approved':
     case 'denied':
       return `question ${id} was ${state} by ${decidedBy ?? 'someone unknown'}`;
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Says who was asked about which call, and what became of it. */
+function callApprovalFacts(question: CallApprovalFacts): readonly Fact[] {
+  const { id, runId, callId, tool, askers, authority, createdAt, excerpt } = question;
+  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
+  const cause = askers.length === 0 ? '' : ` ${askers.join(', ')} with authority ${authority}, or`;
+  const asked = `question ${id} was asked about ${tool} (${callId})${words} of run ${runId}, of${cause} an owner`;
+  const { at, text } = callApprovalEnd(question);
+  return [
+    { at: createdAt, text: asked },
+    { at, text: `question ${id} ${text}` },
+  ];
+}
+
+function callApprovalEnd(question: CallApprovalFacts): Fact {
+  const { state, decidedBy, expiresAt, endedAt, isOver, isGranted } = question;
+  const at = endedAt ?? Number.MAX_SAFE_INTEGER;
+  const by = `by ${decidedBy ?? 'someone unknown'}`;
+  switch (state) {
+    case 'open':
+      return { at, text: isOver ? `expired at ${timeOf(expiresAt)}` : `is open until ${timeOf(expiresAt)}` };
+    case 'approved':
+      return { at, text: `was approved ${by}${isGranted ? ', for this call from now on' : ''}` };
+    case 'denied':
+      return { at, text: `was denied ${by}` };
+    case 'expired':
+      return { at, text: 'expired without a decision' };
+    case 'void':
+      return { at, text: 'needed no decision any more' };
     default:
       return state satisfies never;
   }

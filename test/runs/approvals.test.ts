@@ -1,122 +1,18 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { messageId } from '#contracts/ids.ts';
+import { renderTrace } from '../../src/cli/render-trace.ts';
 import type { CallRule } from '../../src/config/config.ts';
 import type { Authority } from '../../src/contracts/outcome.ts';
-import type { Tool } from '../../src/contracts/tool.ts';
-import { actionFor, createPermit, fitsPattern } from '../../src/runs/permit-call.ts';
+import { actionFor, fitsPattern } from '../../src/runs/permit-call.ts';
 import { decideOnPage, expireQuestion } from '../../src/store/access/decide-approval.ts';
-import type { Decider } from '../../src/store/access/sender-roles.ts';
 import { readOpenCallApprovals } from '../../src/store/approvals/call-approval.ts';
 import { readGrants, revokeGrant } from '../../src/store/approvals/grant.ts';
-import type { Store, StoreQuery } from '../../src/store/base/command.ts';
-import { aTool } from '../agent/support/builders.ts';
-import {
-  callsTools,
-  type Play,
-  type ScriptedCall,
-  says,
-  scriptedModel,
-} from '../agent/support/scripted-model.ts';
-import { aConversation } from '../store/a-conversation.ts';
-import { unique } from '../store/builders.ts';
+import type { StoreQuery } from '../../src/store/base/command.ts';
+import { readWhy } from '../../src/store/reads/why/read-why.ts';
+import { callsTools, type ScriptedCall, says } from '../agent/support/scripted-model.ts';
 import { describeEachDatabase, type OpenStore } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { isLong } from '../support/long-run.ts';
-import { playNext } from './run-builders.ts';
-
-const ann: Decider = {
-  ref: 'test:ann',
-  label: 'test:ann',
-  isOwner: false,
-  authority: 'member',
-  role: 'user',
-};
-const owner: Decider = { ref: 'page', label: 'the page', isOwner: true, role: 'user' };
-const eve: Decider = {
-  ref: 'test:eve',
-  label: 'test:eve',
-  isOwner: false,
-  authority: 'member',
-  role: 'user',
-};
-
-const call = (id: string, name = 'act'): ScriptedCall => ({ id, name, input: { of: id } });
-
-/** Opens a conversation of a member whose agent makes `calls`; `validMs`: how long a question stays open. */
-function open(store: Store, { validMs = 900_000 } = {}) {
-  const { conversation, conversationKey, laneKey, say, claimPart, record, ...rest } = aConversation(store);
-  const ran: string[] = [];
-  const act = (name: string, changes: Partial<Tool> = {}) =>
-    aTool(name, {
-      approval: 'ask',
-      authority: 'member',
-      execute: async (_, { callId }) => ({ text: `${callId} ran as ${ran.push(callId)}` }),
-      ...changes,
-    });
-  const tools = [
-    act('act'),
-    act('beside', { parallelSafe: true }),
-    act('free', { approval: undefined as never }),
-  ];
-  const rules: CallRule[] = [];
-  const authority: Authority = 'member';
-  const now: { present: Authority } = { present: authority };
-  const permit = createPermit({
-    store,
-    rulesOf: () => rules,
-    authoritiesOf: async (refs) => refs.map(() => now.present),
-  });
-  const play = async (...plays: readonly Play[]) => {
-    const model = scriptedModel(...plays);
-    const over = { approvals: { validMs, owners: [] }, permit };
-    const { exit } = await playNext(store, laneKey, { model, tools, over });
-    return { exit, shown: () => JSON.stringify(model.requests.at(-1)?.messages), model };
-  };
-  const questions = async () =>
-    (await store.read(readOpenCallApprovals, { limit: 500, isDue: false }))
-      .filter((each) => each.laneKey === laneKey)
-      .reverse();
-  const decide = async (verdict: 'approve' | 'always' | 'deny', by: Decider = ann, which = 0) => {
-    const id = (await questions())[which]?.id ?? 'none';
-    return (await store.write(decideOnPage, { id, verdict, by })).decided;
-  };
-  const sayAs = (text: string) => say(text, { item: { authority } });
-  return {
-    conversation,
-    conversationKey,
-    laneKey,
-    say: sayAs,
-    rest,
-    ran,
-    rules,
-    now,
-    play,
-    questions,
-    decide,
-    claimPart,
-    record,
-  };
-}
-
-/** Reads the texts of the conversation's parts, and the buttons of the first. */
-const readParts: StoreQuery<
-  { readonly conversationKey: string },
-  readonly { text: string; buttons: readonly string[] }[]
-> = {
-  query: 'readParts',
-  run: async (tx, { conversationKey }) => {
-    const rows = await tx.db
-      .selectFrom('outbox')
-      .select('content')
-      .where('conversationKey', '=', conversationKey)
-      .orderBy('place')
-      .execute();
-    return rows.map(({ content }) => {
-      const { text, buttons = [] } = JSON.parse(content);
-      return { text: text.text, buttons: buttons.map(({ label }: { label: string }) => label) };
-    });
-  },
-};
+import { ann, call, eve, openAsking, owner, readParts } from './asking-run.ts';
 
 describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
   const partsOf = ({ conversationKey }: { conversationKey: string }) =>
@@ -125,7 +21,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
     (await readLane(store(), laneKey)).inbox.map(({ outcome }) => outcome);
 
   it('asks with buttons and parks the run in one commit, and runs the call once after the approval', async () => {
-    const run = open(store());
+    const run = openAsking(store());
     await run.say('go');
     const { exit } = await run.play(callsTools(call('1')), says('never reached'));
     expect([exit, run.ran]).toEqual([{ kind: 'parked' }, []]);
@@ -147,7 +43,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
   it.each([['deny', 'permission denied']] as const)(
     'never runs a call that was answered with %s, and answers without tools',
     async (verdict, result) => {
-      const run = open(store());
+      const run = openAsking(store());
       await run.say('go');
       await run.play(callsTools(call('1'), call('2', 'free')), says('never reached'));
       await run.decide(verdict);
@@ -161,7 +57,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
 
   it('denies a call when its question expires, also if only the claim notices', async () => {
     for (const isSwept of [true, false]) {
-      const run = open(store(), { validMs: 1 });
+      const run = openAsking(store(), { validMs: 1 });
       await run.say('go');
       await run.play(callsTools(call('1')), says('never reached'));
       const due = await store().read(readOpenCallApprovals, { limit: 500, isDue: true });
@@ -177,8 +73,62 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
     }
   });
 
+  it('shows that a question has expired as soon as the run continues', async () => {
+    const run = openAsking(store(), { validMs: 1 });
+    await run.say('go');
+    await run.play(callsTools(call('1')), says('never reached'));
+    await run.rest.deliver({ kind: 'sent', receipts: [messageId('7')] });
+    const claimed = await run.rest.claim();
+    expect(claimed).toMatchObject({ kind: 'run', expired: { deliveries: [run.conversationKey] } });
+    expect((await run.claimPart()).part.content).toMatchObject({
+      kind: 'edit',
+      messageId: '7',
+      text: { text: expect.stringContaining('nobody answered in time') },
+    });
+  });
+
+  it('shows the end in a message that only a late press has made known', async () => {
+    const run = openAsking(store());
+    await run.say('go');
+    await run.play(callsTools(call('1')), says('never reached'));
+    const [{ id = '' } = {}] = await run.questions();
+    await run.record(await run.claimPart(), { kind: 'unknown', reason: 'no answer' });
+    await run.press(id, 'always');
+    // Its edit has no message to change.
+    expect(await run.rest.claimNext()).toEqual({ kind: 'empty' });
+    const pressed = messageId('9');
+    const late = { id, verdict: 'deny', by: ann, pressed } as const;
+    expect((await store().write(decideOnPage, late)).decided.kind).toBe('late');
+    const { content } = (await run.claimPart()).part;
+    expect(content).toMatchObject({ kind: 'edit', messageId: '9' });
+    expect(JSON.stringify(content)).toContain('exactly this for the next 30 days');
+  });
+
+  it('tells why who was asked about which call, and what became of it', async () => {
+    const run = openAsking(store());
+    await run.say('go');
+    await run.play(callsTools(call('1')), says('never reached'));
+    const [{ id = '', runId = '' } = {}] = await run.questions();
+    const storyOf = async (of: string, withExcerpts = false) => {
+      const found = await store().read(readWhy, { id: of, withExcerpts });
+      return found.kind === 'account' ? renderTrace(found.account) : found.kind;
+    };
+    const asked = `question ${id} was asked about act (1) of run ${runId}, of test:ann with authority member, or an owner`;
+    expect(await storyOf(id)).toContain(`question ${id}\n`);
+    expect(await storyOf(id)).toContain(asked);
+    expect(await storyOf(id)).toContain(`question ${id} is open until `);
+    expect(await storyOf(id, true)).toContain(`act (1) “{ "of": "1" }”`);
+    await run.decide('always');
+    for (const of of [id, runId, `${runId}/1`, `approval:${id}`]) {
+      expect(await storyOf(of)).toContain(asked);
+      expect(await storyOf(of)).toContain(
+        `question ${id} was approved by test:ann, for this call from now on`,
+      );
+    }
+  });
+
   it('lets only the person who caused the call and owners decide', async () => {
-    const run = open(store());
+    const run = openAsking(store());
     await run.say('go');
     await run.play(callsTools(call('1')), says('never reached'));
     expect((await run.decide('approve', eve)).kind).toBe('foreign');
@@ -189,7 +139,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
   });
 
   it('tells later deciders who decided, and decides once', async () => {
-    const run = open(store());
+    const run = openAsking(store());
     await run.say('go');
     await run.play(callsTools(call('1')), says('never reached'));
     const [{ id = '' } = {}] = await run.questions();
@@ -206,7 +156,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
   });
 
   it('waits for every question of a parallel batch, and a denial ends the others', async () => {
-    const run = open(store());
+    const run = openAsking(store());
     await run.say('go');
     await run.play(
       callsTools(call('1', 'beside'), call('2', 'beside'), call('3', 'beside')),
@@ -221,7 +171,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
   });
 
   it('ends the questions of a run that is stopped', async () => {
-    const run = open(store());
+    const run = openAsking(store());
     await run.say('go');
     await run.play(callsTools(call('1')), says('never reached'));
     const [{ id = '' } = {}] = await run.questions();
@@ -234,7 +184,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
   });
 
   it('denies an approved call whose person has lost the right before it starts', async () => {
-    const run = open(store());
+    const run = openAsking(store());
     await run.say('go');
     await run.play(callsTools(call('1')), says('never reached'));
     await run.decide('approve');
@@ -245,7 +195,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
   });
 
   it('grants exactly the shown call in its conversation, until it is revoked', async () => {
-    const run = open(store());
+    const run = openAsking(store());
     await run.say('go');
     await run.play(callsTools(call('1')), says('never reached'));
     await run.decide('always');
@@ -277,12 +227,12 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
       readonly elsewhere?: boolean;
       readonly authority?: Authority;
     }) => {
-      const run = open(store());
+      const run = openAsking(store());
       await run.say('go');
       await run.play(callsTools(call('1')), says('never reached'));
       await run.decide('always');
       await run.play(says('done'));
-      const other = elsewhere ? open(store()) : run;
+      const other = elsewhere ? openAsking(store()) : run;
       if (authority === undefined) await other.say('again');
       else await other.rest.worker.accept(other.rest.saying('again', { item: { authority } }));
       await other.play(callsTools(made), says('done'));
@@ -290,55 +240,6 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
       expect(other === run || other.ran.length === 0).toBe(true);
     },
   );
-
-  it('runs a call at most once, only if it was approved and asked for, whatever is pressed and killed', async () => {
-    const step = fc.oneof(
-      fc.record({
-        kind: fc.constant('press' as const),
-        verdict: fc.constantFrom('approve' as const, 'always' as const, 'deny' as const),
-        by: fc.constantFrom(ann, eve, owner),
-        which: fc.nat(3),
-      }),
-      fc.record({ kind: fc.constantFrom('play' as const, 'stop' as const, 'expire' as const) }),
-    );
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.constantFrom('act', 'beside', 'free'), { minLength: 1, maxLength: 4 }),
-        fc.array(step, { maxLength: 10 }),
-        async (names, steps) => {
-          const run = open(store());
-          const calls = names.map((name, index) => call(unique(`${index}`), name));
-          const approved = new Set<string>();
-          const seen = new Map<string, string>();
-          const note = async () => {
-            for (const each of await run.questions()) seen.set(each.id, each.callId);
-          };
-          await run.say('go');
-          await run.play(callsTools(...calls), says('done'));
-          for (const each of steps) {
-            await note();
-            const ids = [...seen.keys()];
-            if (each.kind === 'press' && ids.length > 0) {
-              const id = ids[each.which % ids.length] ?? '';
-              const { decided } = await store().write(decideOnPage, {
-                id,
-                verdict: each.verdict,
-                by: each.by,
-              });
-              if (decided.kind === 'approved') approved.add(seen.get(id) ?? '');
-              expect(each.by === eve && decided.kind === 'approved').toBe(false);
-            }
-            if (each.kind === 'stop') await run.rest.command({ kind: 'stop', all: true, by: 'ann' } as never);
-            if (each.kind === 'play') await run.play(says('done')).catch(() => undefined);
-          }
-          const free = new Set(calls.filter(({ name }) => name === 'free').map(({ id }) => id));
-          expect(new Set(run.ran).size).toBe(run.ran.length);
-          expect(run.ran.filter((id) => !approved.has(id) && !free.has(id))).toEqual([]);
-        },
-      ),
-      { numRuns: isLong ? 2_000 : 25 },
-    );
-  });
 });
 
 const readLaneLease: StoreQuery<string, number> = {

@@ -120,6 +120,44 @@ export async function readApprovals(tx: Tx, ids: readonly string[]) {
   });
 }
 
+/** A question about a tool call, as shown by `why`. */
+export type CallApprovalFacts = Awaited<ReturnType<typeof readCallApprovals>>[number];
+
+/** Reads the questions about calls of these runs. */
+export async function readCallApprovals(
+  tx: Tx,
+  runIds: readonly string[],
+  { withExcerpts }: { readonly withExcerpts: boolean },
+) {
+  if (runIds.length === 0) return [];
+  const rows = await tx.db
+    .selectFrom('callApprovals')
+    .select(['id', 'runId', 'messageId', 'callId', 'tool', 'shown', 'askers', 'authority', 'state'])
+    .select(['decidedBy', 'createdAt', 'expiresAt', 'endedAt'])
+    .where('runId', 'in', runIds)
+    .orderBy('createdAt')
+    .execute();
+  const ids = rows.map(({ id }) => id);
+  const grants =
+    ids.length === 0 ? [] : await tx.db.selectFrom('grants').select('id').where('id', 'in', ids).execute();
+  return rows.map(({ shown, askers, ...row }) => ({
+    ...withoutNulls(row),
+    /** Accounts whose messages led to the call, as `<channel>:<peer>`. */
+    askers: json.strings(askers),
+    /** The same call may run without a question for some time. */
+    isGranted: grants.some(({ id }) => id === row.id),
+    /** Its time is over, whether or not a sweep has ended it. */
+    isOver: row.expiresAt <= tx.now,
+    ...(withExcerpts && { excerpt: excerptOf(shown) }),
+  }));
+}
+
+/** Finds the run whose call the question with this id is about. */
+export async function runOfCallApproval(tx: Tx, id: string): Promise<readonly string[]> {
+  const row = await findRow(tx, 'callApprovals', id, ['runId']);
+  return row ? [row.runId] : [];
+}
+
 /** Returns the keys of the parts that ask a question and report its end. */
 export function partKeysOfApproval(id: string): readonly string[] {
   return [`approval:${id}`, `approval:${id}:changed`, `pairing:${id}:approved`];

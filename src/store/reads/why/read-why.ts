@@ -11,7 +11,9 @@ import {
   partKeysOf,
   partKeysOfApproval,
   readApprovals,
+  readCallApprovals,
   readParts,
+  runOfCallApproval,
 } from './read-parts.ts';
 import { type RecordTrace, readRecord } from './read-record.ts';
 import { readRuns, readTree } from './read-runs.ts';
@@ -82,7 +84,9 @@ async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): 
   const items = merge([...seedItems, ...ofRuns], (item) => item.id);
   const events = await readEventsOf(tx, seeds.eventKeys, items);
   const approvalIds = [...seeds.approvalIds, ...(await approvalsOfEvents(tx, events))];
-  const partKeys = [...partKeysOf(events, items), ...approvalIds.flatMap(partKeysOfApproval)];
+  const callApprovals = await readCallApprovals(tx, runIds, asking);
+  const questions = [...approvalIds, ...callApprovals.map(({ id }) => id)];
+  const partKeys = [...partKeysOf(events, items), ...questions.flatMap(partKeysOfApproval)];
   const said = [
     ...seedParts,
     ...(await readParts(tx, { runIds, ...asking })),
@@ -96,6 +100,7 @@ async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): 
     children,
     parts: [...merge(said, (part) => part.key)].sort((a, b) => a.createdAt - b.createdAt),
     approvals: await readApprovals(tx, [...new Set(approvalIds)]),
+    callApprovals,
   };
 }
 
@@ -112,7 +117,7 @@ async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
     case 'part':
       return seedsOfPart(tx, asked.id);
     case 'approval':
-      return { ...noSeeds, approvalIds: [asked.id], eventKeys: await originOfApproval(tx, asked.id) };
+      return seedsOfApproval(tx, asked.id);
     case 'call':
       return { ...noSeeds, runIds: await runOfCall(tx, asked) };
     case 'transcript':
@@ -147,8 +152,12 @@ async function runOfCall(
 async function seedsOfPart(tx: Tx, key: string): Promise<Seeds> {
   const approvalId = approvalOfPart(key);
   if (approvalId === undefined) return { ...noSeeds, partKeys: [key], ...(await originOfPart(tx, key)) };
-  const eventKeys = await originOfApproval(tx, approvalId);
-  return { ...noSeeds, partKeys: [key], approvalIds: [approvalId], eventKeys };
+  return { ...(await seedsOfApproval(tx, approvalId)), partKeys: [key] };
+}
+
+async function seedsOfApproval(tx: Tx, id: string): Promise<Seeds> {
+  const eventKeys = await originOfApproval(tx, id);
+  return { ...noSeeds, approvalIds: [id], eventKeys, runIds: await runOfCallApproval(tx, id) };
 }
 
 type Event = Extract<TraceSubject, { kind: 'event' }>;

@@ -44,7 +44,9 @@ async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
   if (await isKey(tx, 'runs', runId)) return { kind: 'run', id: runId };
   if (await isKey(tx, 'transcript', id)) return { kind: 'transcript', id };
   if (await isKey(tx, 'children', id)) return { kind: 'child', id };
-  if (await isKey(tx, 'approvals', id.toLowerCase())) return { kind: 'approval', id: id.toLowerCase() };
+  const asked = id.toLowerCase();
+  if ((await isKey(tx, 'approvals', asked)) || (await isKey(tx, 'callApprovals', asked)))
+    return { kind: 'approval', id: asked };
   // A reserved run id whose run hasn't begun, or never will because the item was merged into another run.
   const item = await tx.db
     .selectFrom('inbox')

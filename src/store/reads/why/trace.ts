@@ -1,5 +1,5 @@
 import type { EventFacts, ItemFacts } from './read-items.ts';
-import type { ApprovalFacts, PartFacts } from './read-parts.ts';
+import type { ApprovalFacts, CallApprovalFacts, PartFacts } from './read-parts.ts';
 import type { ChildFacts, RunFacts } from './read-runs.ts';
 
 /**
@@ -19,6 +19,8 @@ export type MessageTrace = {
   readonly parts: readonly PartFacts[];
   /** Questions for a person with the right to decide: the requested ones, and those caused by a stranger's message. */
   readonly approvals: readonly ApprovalFacts[];
+  /** Questions about the runs' tool calls, oldest first. */
+  readonly callApprovals: readonly CallApprovalFacts[];
 };
 
 /** The subject that `why` was asked about. */

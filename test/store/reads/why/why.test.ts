@@ -78,6 +78,7 @@ describeEachDatabase('the trace of a message', (open, { sql }) => {
       asked: { kind: 'message', conversationKey, messageId },
       children: [],
       approvals: [],
+      callApprovals: [],
       events: [
         expect.objectContaining({
           account,
@@ -153,7 +154,15 @@ describeEachDatabase('the trace of a message', (open, { sql }) => {
     ];
     for (const id of ids) {
       const { asked: _, ...facts } = await accountOf(id ?? 'missing');
-      expect(facts, id).toEqual({ events, items, runs, children: [], parts, approvals: [] });
+      expect(facts, id).toEqual({
+        events,
+        items,
+        runs,
+        children: [],
+        parts,
+        approvals: [],
+        callApprovals: [],
+      });
     }
   });
 
