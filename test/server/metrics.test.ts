@@ -3,7 +3,10 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts';
+import { expireQuestion } from '../../src/store/access/decide-approval.ts';
 import { enqueueItems } from '../../src/store/intake/enqueue-items.ts';
+import { callsTools, says } from '../agent/support/scripted-model.ts';
+import { call, openAsking } from '../runs/asking-run.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { anItem, unique } from '../store/builders.ts';
 import { aChildRow } from '../store/child-rows.ts';
@@ -56,6 +59,22 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect([figures.get('parley_store_up'), figures.get('parley_redis_up')]).toEqual([1, 1]);
     expect(figures.get('process_resident_memory_bytes')).toBeGreaterThan(1e6);
     expect(figures.has('nodejs_eventloop_lag_seconds')).toBe(true);
+  });
+
+  it('counts open questions for which no run waits, and those past their time', async () => {
+    const kind = 'parley_obligations_unaccounted{kind="approval"}';
+    const run = openAsking(open());
+    await run.say('go');
+    await run.play(callsTools(call('1')), says('never reached'));
+    expect((await read(aMetrics())).get(kind)).toBe(0);
+    const [{ id = '', runId = '' } = {}] = await run.questions();
+    await sql(`update "runs" set "state" = 'active' where "id" = '${runId}'`);
+    expect((await read(aMetrics())).get(kind)).toBe(1);
+    await sql(`update "runs" set "state" = 'parked' where "id" = '${runId}'`);
+    await sql(`update "callApprovals" set "expiresAt" = 1 where "id" = '${id}'`);
+    expect((await read(aMetrics())).get(kind)).toBe(1);
+    await open().write(expireQuestion, { id });
+    expect((await read(aMetrics())).get(kind)).toBe(0);
   });
 
   it('counts calls that wait to retry the model', async () => {

@@ -235,6 +235,12 @@ function queueGauges(registry: PromRegistry) {
       help: 'Longest time that a call of this process has waited to ask the model again; 0 when none is waiting.',
       registers,
     }),
+    obligations: new Gauge({
+      name: 'parley_obligations_unaccounted',
+      help: 'Obligations that nothing will end, by kind: must be 0.',
+      labelNames: ['kind'],
+      registers,
+    }),
     lanes: new Gauge({
       name: 'parley_lanes',
       help: 'Lanes in which something runs or waits.',
@@ -329,14 +335,15 @@ function joinTallies(...tallies: readonly Tally[]): Tally {
 }
 
 function showQueue(show: Shown, counted: StoreCounts | undefined): void {
-  const { queued, oldest, longParts, oldestPart } = show;
-  for (const gauge of [queued, show.lanes, oldest, longParts, oldestPart]) gauge.reset();
+  const { queued, oldest, longParts, oldestPart, obligations } = show;
+  for (const gauge of [queued, show.lanes, oldest, longParts, oldestPart, obligations]) gauge.reset();
   if (counted === undefined) {
     oldest.remove();
     oldestPart.remove();
     return;
   }
-  const { items, lanes, oldestWaitingSince, parts, now } = counted.open;
+  const { items, lanes, oldestWaitingSince, parts, lostQuestions, now } = counted.open;
+  obligations.set({ kind: 'approval' }, lostQuestions);
   show.queued.set({ state: 'held' }, items.held);
   show.queued.set({ state: 'waiting' }, items.waiting);
   const since = oldestWaitingSince ?? now;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
+import { isOpenApproval, isOpenCallApproval, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 
 /** Counts of open work. The cost depends on the number of open rows, not on the history. */
 export type OpenCounts = {
@@ -35,6 +35,8 @@ export type OpenCounts = {
   readonly children: readonly LiveChildren[];
   /** Live children whose end nobody would learn of. */
   readonly orphans: number;
+  /** Open questions that nothing will end: past their time, or of a run that doesn't wait for them. */
+  readonly lostQuestions: number;
   /** Time by the database's clock, or by this process's clock for SQLite. */
   readonly now: number;
 };
@@ -55,6 +57,7 @@ export const readOpenCounts: StoreQuery<Record<never, never>, OpenCounts> = {
       parts: { ...parts, ...(await countLongWaits(tx)) },
       children: await countLiveChildren(tx),
       orphans: await countOrphans(tx),
+      lostQuestions: await countLostQuestions(tx),
       now: tx.now,
     };
   },
@@ -196,5 +199,20 @@ async function countOrphans(tx: Tx): Promise<number> {
             join "sessions" on "sessions"."id" = "trees"."sessionId"
             join "lanes" on "lanes"."key" = "sessions"."key" and "lanes"."sessionId" = "sessions"."id"
             where "trees"."id" = "child"."treeId")`.execute(tx.db);
+  return Number(rows[0]?.count ?? 0);
+}
+
+/** How long a question may be past its expiry; those whose run the sweep can't claim are ended every 5 s. */
+const questionGraceMs = 30_000;
+
+/** Counts questions for people that are open and shouldn't be. Only open ones are read. */
+async function countLostQuestions(tx: Tx): Promise<number> {
+  const late = tx.now - questionGraceMs;
+  const { rows } = await sql<{ count: number }>`
+    select (select count(*) from "approvals" where ${isOpenApproval()} and "expiresAt" <= ${late})
+      + (select count(*) from "callApprovals" where ${isOpenCallApproval()} and ("expiresAt" <= ${late}
+        or not exists (
+          select 1 from "runs" where "runs"."id" = "callApprovals"."runId" and "runs"."state" = 'parked')))
+      as "count"`.execute(tx.db);
   return Number(rows[0]?.count ?? 0);
 }
