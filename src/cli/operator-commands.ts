@@ -35,21 +35,7 @@ export function addOperatorCommands(program: Command, { show }: Actions): void {
     ],
     'stop <id>': ['stop it and everything below it', (run) => run.stopSubagent],
   });
-  addGroup('pair', 'manage who may write to the bot', () => import('./pair.ts'), {
-    list: ['list requests and approvals', (run) => run.listAccess],
-    'approve <code>': [
-      'approve the person with this code or id (channel:id); the first becomes the owner if there is none',
-      (run) => run.approvePerson,
-    ],
-    'revoke <person>': ['revoke an approval (channel:id), or decline a request', (run) => run.revokePerson],
-  });
-  addGroup('link', 'manage linked accounts', () => import('./pair.ts'), {
-    list: ['list the accounts that count as one person', (run) => run.listLinks],
-    'remove <account>': [
-      'unlink an account (channel:id) that was linked in chat, and notify it',
-      (run) => run.separateAccount,
-    ],
-  });
+  addAccessGroups(addGroup);
   addSkillCommands(addGroup, show);
   const signIns = addGroup('sign-ins', 'manage signed-in browsers', () => import('./sign-in.ts'), {
     list: ['list signed-in browsers', (run) => run.listSignIns],
@@ -80,6 +66,35 @@ function addSkillCommands(addGroup: ReturnType<typeof createAddGroup>, show: Act
     async (name: string | undefined, options: { accept?: string }) =>
       (await import('./skills.ts')).checkSkills(name, options),
   );
+}
+
+/** Adds the commands that decide who may do what. */
+function addAccessGroups(addGroup: ReturnType<typeof createAddGroup>): void {
+  addGroup('pair', 'manage who may write to the bot', () => import('./pair.ts'), {
+    list: ['list requests and approvals', (run) => run.listAccess],
+    'approve <code>': [
+      'approve the person with this code or id (channel:id); the first becomes the owner if there is none',
+      (run) => run.approvePerson,
+    ],
+    'revoke <person>': ['revoke an approval (channel:id), or decline a request', (run) => run.revokePerson],
+  });
+  addGroup('approvals', 'decide about calls of tools', () => import('./approvals.ts'), {
+    list: ['list calls that wait for an approval, and calls allowed for longer', (run) => run.listApprovals],
+    'approve <id>': ['run the call once', (run) => (id) => run.answer(id, 'approve')],
+    'always <id>': [
+      'run the call, and the same call there for the next 30 days',
+      (run) => (id) => run.answer(id, 'always'),
+    ],
+    'deny <id>': ['don’t run the call', (run) => (id) => run.answer(id, 'deny')],
+    'revoke <id>': ['ask again about a call that was allowed for longer', (run) => run.revoke],
+  });
+  addGroup('link', 'manage linked accounts', () => import('./pair.ts'), {
+    list: ['list the accounts that count as one person', (run) => run.listLinks],
+    'remove <account>': [
+      'unlink an account (channel:id) that was linked in chat, and notify it',
+      (run) => run.separateAccount,
+    ],
+  });
 }
 
 /** Commands by their words: what each does, and which function of the group's file runs it with the arguments. */

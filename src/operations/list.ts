@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { type AgentDeps, cancelRun, sendMessage, waitForRun } from './agents.ts';
+import { type ApprovalsDeps, answerApproval, endGrant, listApprovals } from './approvals.ts';
 import { type LanesDeps, listLanes, setMode } from './lanes.ts';
 import { type LinksDeps, listLinks, removeAccount } from './links.ts';
 import { answerQuestion, dismissNotice, listNotices, type NoticesDeps } from './notices.ts';
@@ -20,7 +21,7 @@ import { listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubage
 import { type WhyDeps, why } from './why.ts';
 
 /** Dependencies of the operations that also run without a gateway, on a store that the command line has opened. */
-export type LocalDeps = QueueDeps & WhyDeps & PairDeps & LinksDeps & SignInsDeps;
+export type LocalDeps = QueueDeps & WhyDeps & PairDeps & ApprovalsDeps & LinksDeps & SignInsDeps;
 
 /** Dependencies of all operations, which only a gateway has. */
 export type GatewayDeps = LocalDeps & StatusDeps & AgentDeps & LanesDeps & NoticesDeps & SignInLinksDeps;
@@ -40,6 +41,7 @@ export const operations: readonly ListedOperation[] = [
   why,
   ...[listOutbox, resendPart, giveUpPart],
   ...[listNotices, dismissNotice, answerQuestion],
+  ...[listApprovals, answerApproval, endGrant],
   ...[listAccess, approvePerson, revokePerson],
   ...[listLinks, removeAccount],
   ...[listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubagent],

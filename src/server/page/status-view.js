@@ -1,3 +1,4 @@
+import { ApprovalsView } from '/page/approvals-view.js';
 import { parleyCommand } from '/page/own-command.js';
 import { SessionsView } from '/page/sessions-view.js';
 import { SignInsView } from '/page/sign-ins-view.js';
@@ -28,6 +29,7 @@ export function StatusView({ status, connection, onLanes, onSignOut }) {
       ${status !== undefined && html`<${Details} status=${status} />`}
       <button class="quiet" onClick=${onLanes}>Lanes and waiting messages</button>
       <${SessionsView} />
+      <${ApprovalsView} />
       <${SignInsView} />
       <button class="quiet" onClick=${onSignOut}>Sign out this browser</button>
     </div>
