@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { beforeAll, test } from 'vitest';
 import { z } from 'zod';
 import { raiseAlert } from '../../src/store/alerts/alert.ts';
+import { callsTools } from '../agent/support/scripted-model.ts';
 import { openWebSocket } from '../channels/frame-transports.ts';
 import { anAccount, createIntakeFixture, refOf } from '../inbound/support/intake-fixture.ts';
+import { openAsking } from '../runs/asking-run.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aBot } from '../store/access-builders.ts';
 import { aFamilyWorker } from '../store/family.ts';
@@ -66,6 +68,10 @@ describeRow('the API', (atEnd) => {
    */
   const seed = async () => {
     const store = await openStore({ kind: 'sqlite', dataDir });
+    const asking = openAsking(store);
+    await asking.say('go');
+    await asking.play(callsTools({ id: '1', name: 'act' }));
+    const [asked] = await asking.questions();
     await store.write(raiseAlert, { kind: 'events-missed', subject: 'test/bot' });
     const bot = await aBot(store);
     await bot.asks('eve', 'ABCD2345');
@@ -79,11 +85,11 @@ describeRow('the API', (atEnd) => {
     const [linked, other] = [anAccount('alpha'), anAccount('beta')];
     await createIntakeFixture(store).link(linked, other);
     await store.close();
-    return { child, linked: refOf(linked) };
+    return { child, linked: refOf(linked), asked: asked?.id };
   };
 
   test('answers every call as the OpenAPI document describes it', async ({ expect }) => {
-    const { child, linked } = await seed();
+    const { child, linked, asked } = await seed();
     const { runId } = await body(post('/api/agent', { message: 'hello' }));
     const { notices, questions } = await body(get('/api/notices'));
     const [session] = (await body(get('/api/sessions'))).sessions;
@@ -115,8 +121,8 @@ describeRow('the API', (atEnd) => {
       'post /api/outbox/drop': () => post('/api/outbox/drop', { key: part.key }),
       'post /api/outbox/retry': () => post('/api/outbox/retry', { key: part.key }),
       'get /api/approvals': () => get('/api/approvals'),
-      'post /api/approvals/answer': () => post('/api/approvals/answer', { id: 'none', verdict: 'deny' }),
-      'post /api/approvals/revoke': () => post('/api/approvals/revoke', { id: 'none' }),
+      'post /api/approvals/answer': () => post('/api/approvals/answer', { id: asked, verdict: 'always' }),
+      'post /api/approvals/revoke': () => post('/api/approvals/revoke', { id: asked }),
       'get /api/pair': () => get('/api/pair'),
       'post /api/pair/approve': () => post('/api/pair/approve', { which: 'EFGH2345' }),
       'post /api/pair/revoke': () => post('/api/pair/revoke', { ref: 'test:bob' }),
@@ -197,6 +203,8 @@ describeRow('the API', (atEnd) => {
       [404, post('/api/outbox/retry', { key: 'x' })],
       [404, get('/api/why?id=nothing')],
       [404, get('/api/subagents/info?id=nothing')],
+      [404, post('/api/approvals/answer', { id: 'nothing', verdict: 'deny' })],
+      [404, post('/api/approvals/revoke', { id: 'nothing' })],
       [404, post('/api/pair/approve', { which: 'ABCD2346' })],
       [400, post('/api/pair/revoke', { ref: 'nobody' })],
       [409, post('/api/links/remove', { ref: 'web:owner' })],

@@ -74,6 +74,9 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     await sql(`update "callApprovals" set "expiresAt" = 1 where "id" = '${id}'`);
     expect((await read(aMetrics())).get(kind)).toBe(1);
     await open().write(expireQuestion, { id });
+    await run.play(says('too late'));
+    await run.rest.deliver();
+    await run.rest.deliver();
     expect((await read(aMetrics())).get(kind)).toBe(0);
   });
 
