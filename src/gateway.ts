@@ -49,7 +49,7 @@ import {
   wireWaitingNotices,
 } from './roles/gateway-role.ts';
 import { openInfrastructure, openLiveEvents } from './roles/infrastructure.ts';
-import { openModel } from './roles/model-alerts.ts';
+import { openModel, suspensionAlerts } from './roles/model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { wireMedia } from './roles/wire-media.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
@@ -106,7 +106,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const live = openLiveEvents(config, { redis, holder, log });
     closers.add('live events', live.close);
     const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
-    const model = await openModel({ ...options, store, clock, closers, redact });
+    const hooks = createHooks({ log, clock, onSuspended: suspensionAlerts(store) });
+    const model = await openModel({ ...options, store, clock, closers, redact, hooks });
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
@@ -120,7 +121,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       dispatcher: createEffectDispatcher(probe),
       failures: createFailureStreaks({ store, log, redact }),
       feed: createFeed({ clock, log, live }),
-      hooks: createHooks({ log, clock }),
+      hooks,
       meters: createMetrics({
         ...{ store, clock, loop, formatter },
         isRedisReady: redis.connections.isReady,
@@ -176,6 +177,8 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
 
   const page = server && { ...(await server.listen()), signInLink: server.signInLink };
   const { url: healthUrl } = page ?? (await openHealth(stage, host));
+  closers.add('hooks', () => stage.hooks.observe('gateway_stop', {}));
+  void stage.hooks.observe('gateway_start', { version: stage.version, role: config.role });
   const settled = openChannels(stage, { host, policy, server });
   // Printing the status table and storing the compiled code still belong to the start.
   const watch = () => setImmediate(() => stage.loop.start(active.ids));
@@ -206,7 +209,10 @@ type EffectTargets = {
 };
 
 /** Connects a commit's effects to the stages here, or notifies the other processes about them. */
-function wireEffects({ dispatcher, live, feed, log, loop, meters }: StageDeps, targets: EffectTargets): void {
+function wireEffects(
+  { dispatcher, live, feed, log, loop, meters, hooks }: StageDeps,
+  targets: EffectTargets,
+): void {
   const { active, wakes, deliverer, fetcher, host, workers, sweeper } = targets;
   dispatcher.connect({
     cancel: (runId, reason) => {
@@ -230,6 +236,8 @@ function wireEffects({ dispatcher, live, feed, log, loop, meters }: StageDeps, t
       meters.overflowed(overflow.drop);
     },
     gaveUp: feed.gaveUp,
+    childEnded: (id) => void hooks.observe('subagent_ended', { id }),
+    sessionEnded: (sessionId) => void hooks.observe('session_end', { sessionId }),
     reserve: (laneClass, most) => {
       loop.watchClosely();
       return workers?.reserve(laneClass, most);
@@ -273,7 +281,7 @@ function wireIntake(stage: StageDeps, { policy, space, owner }: IntakeParts): Ch
   const budgets = createBudgetRules(stage.config);
   const commands = { models, budgets, agentReasoning, agentName, contextWindow };
   const deps = {
-    ...{ store, clock, log, probe: stage.probe, meters, policy, commands },
+    ...{ store, clock, log, probe: stage.probe, meters, policy, commands, hooks: stage.hooks },
     start: dispatcher.dispatch,
     reserve: dispatcher.reserve,
     hasSpace: () => space?.isEnough() ?? true,
@@ -299,7 +307,7 @@ function wireOutbox(
   stage: StageDeps,
   host: ChannelHost,
 ): { readonly deliverer: Deliverer; readonly toolSender: ToolSender } {
-  const { config, clock, log, closers, store, holder, probe, journal, failures, meters, feed } = stage;
+  const { config, clock, log, closers, store, holder, probe, journal, failures, meters, feed, hooks } = stage;
   const deliver = (conversationKey: string) =>
     stage.dispatcher.dispatch({ ...noEffects(), deliveries: [conversationKey] });
   const toolSender = createToolSender({ store, clock, deliver });
@@ -311,6 +319,8 @@ function wireOutbox(
     onSettled: ({ part, laneKey, result, ageMs }) => {
       toolSender.settled();
       meters.delivered({ channel: part.route.channel, result, ageMs });
+      const sessionKey = laneKey === undefined ? {} : { sessionKey: laneKey };
+      void hooks.observe('message_sent', { ...sessionKey, route: part.route, part: part.key, result });
       if (laneKey === undefined) return;
       feed.publish(laneKey, { kind: 'changed' });
       feed.publish(laneKey, { kind: 'delivery', part: part.key, result });
@@ -353,7 +363,7 @@ async function wireRuns(
   { policy, host, toolSender, active, wakes, rooms, outbox }: RunParts,
 ): Promise<Runs> {
   const { config, clock, log, closers, redis, store, holder, probe, texts, redact, dispatcher } = stage;
-  const agents = createAgents(config, log);
+  const agents = createAgents(config, { log, hooks: stage.hooks });
   const plugins = await loadPlugins(stage, { host, toolSender, agents });
   const { models, tracer } = stage.model;
   const sendsFiles = outgoingFilesFor({ config, workspaceReader: plugins.workspaceReader, agents });
@@ -424,10 +434,10 @@ async function loadPlugins(
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
   const { workspaceReader } = plugins;
   const core = corePlugin({
-    ...{ store, start, config, shaper, workspaceReader, toolSender, capabilitiesFor, agents },
+    ...{ store, start, config, shaper, workspaceReader, toolSender, capabilitiesFor, agents, hooks },
   });
   const { models } = stage.model;
-  const subagents = subagentsPlugin({ config, store, probe, models, start });
+  const subagents = subagentsPlugin({ config, store, probe, models, start, hooks });
   const own = [core, subagents].map((definition) => ({ definition, config: {} }));
   logUnknownTools(stage, await plugins.load([...own, ...stage.plugins]));
   return plugins;

@@ -5,7 +5,8 @@ import type { AgentId } from '#contracts/ids.ts';
 import type { SystemBlock } from '#contracts/model.ts';
 import type { Skill } from '#contracts/skill.ts';
 import type { Tool } from '#contracts/tool.ts';
-import type { BootstrapFile } from './bootstrap-files.ts';
+/** A file in the prompt: one of the workspace, or what a hook has made of it. */
+export type PromptFile = { readonly name: string; readonly text: string };
 
 /** All that the prompt says about a tool; its description travels with the tool's schema. */
 export type NamedTool = Pick<Tool, 'name'>;
@@ -21,7 +22,7 @@ export type PromptInput = {
   };
   readonly tools: readonly NamedTool[];
   readonly skills: readonly Pick<Skill, 'name' | 'description'>[];
-  readonly files: readonly BootstrapFile[];
+  readonly files: readonly PromptFile[];
   readonly chat: 'direct' | 'group';
 };
 
@@ -120,7 +121,7 @@ ${skills.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}
 }
 
 /** Sub-agents get only the working rules: no persona, nothing private. */
-function filesOf({ mode, files }: PromptInput): readonly BootstrapFile[] {
+function filesOf({ mode, files }: PromptInput): readonly PromptFile[] {
   if (mode === 'full') return files;
   return files.filter(({ name }) => name === 'AGENTS.md' || name === 'TOOLS.md');
 }

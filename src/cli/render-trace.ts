@@ -194,6 +194,8 @@ const words: Readonly<Record<IgnoreReason | RefusalReason, string>> = {
   empty: "there's nothing in it to answer",
   'unknown-message': "it concerns a message that Parley doesn't have",
   'for-other-bot': 'it may be a command for another bot',
+  'dropped-by-hook': 'a hook dropped it',
+  'claimed-by-hook': 'a hook has taken it over',
   'not-the-author': 'only its author may change it',
   unchanged: 'it changes nothing',
   membership: 'it only reports who is in the conversation',

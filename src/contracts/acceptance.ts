@@ -31,6 +31,9 @@ export type IgnoreReason =
   | 'unknown-message'
   /** A command not addressed to us, in a group that may have several bots. */
   | 'for-other-bot'
+  /** A hook dropped it, or has answered it itself. */
+  | 'dropped-by-hook'
+  | 'claimed-by-hook'
   /** Only its author may change it. */
   | 'not-the-author'
   | 'unchanged'

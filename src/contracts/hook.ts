@@ -3,7 +3,6 @@
  * who decides, and what a failure of each means.
  */
 import type { EndReason } from './agent-event.ts';
-import type { ChildStatus } from './child.ts';
 import type { ModelPurpose } from './model.ts';
 import type { ReplyRoute } from './route.ts';
 import type { ToolRun } from './tool.ts';
@@ -58,7 +57,7 @@ export type HookEvents = {
     readonly result: string;
   };
   readonly session_start: { readonly sessionId: string; readonly sessionKey: string };
-  readonly session_end: { readonly sessionId: string; readonly sessionKey: string };
+  readonly session_end: { readonly sessionId: string };
   /** A person has asked for a new session; messages sent before are answered in the old one first. */
   readonly before_reset: { readonly sessionKey: string; readonly command: string };
   readonly before_agent_start: {
@@ -109,16 +108,17 @@ export type HookEvents = {
     readonly task: string;
     readonly depth: number;
   };
-  readonly subagent_ended: { readonly id: string; readonly status?: ChildStatus };
+  readonly subagent_ended: { readonly id: string };
 };
 
 /** A model call's run and purpose. */
 export type HookModelCall = { readonly run: HookSession; readonly purpose: ModelPurpose };
 
 /** A run, as far as a model call or a summary knows it. */
-export type HookSession = Pick<HookRun, 'sessionId' | 'agentId'> & {
+export type HookSession = {
   readonly runId: string;
-  readonly sessionKey: string;
+  readonly sessionId: string;
+  readonly agentId: string;
 };
 
 /** The event of a `command:<name>` hook, before the command takes effect. */

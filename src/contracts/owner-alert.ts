@@ -27,6 +27,8 @@ const kinds = {
   'lane-stuck': { isLasting: true },
   /** Subject: the lane, the conversation or the part of the sweep that failed ten times in a row. */
   'part-failing': { isLasting: false },
+  /** Subject: the plugin or script, and the hook. It failed five times in a row and is no longer called. */
+  'hook-suspended': { isLasting: false },
   /** Subject: the group's conversation. A run failed there, and people only see a reaction. */
   'run-failed': { isLasting: false },
   /** Subject: the conversation. A message sent there may or may not have arrived. */

@@ -69,7 +69,7 @@ export const decisionRules: { readonly [Name in DecidingHook]: DecisionRule<Name
     failure: 'passes',
     schema: z.strictObject({
       kind: z.literal('rewrite'),
-      files: z.array(z.strictObject({ name: z.string().min(1).max(200), text })).max(50),
+      files: z.array(z.strictObject({ name: z.string().regex(/^[\w. -]{1,100}$/), text })).max(50),
     }),
     apply: (event, { files }) => ({ ...event, files }),
   },

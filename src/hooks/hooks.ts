@@ -57,6 +57,7 @@ export interface Hooks {
   states(): readonly HookState[];
 }
 
+/** Dependencies of the registry: where it reports failures, and the time. */
 export type HooksDeps = {
   readonly log: Log;
   readonly clock: Clock;

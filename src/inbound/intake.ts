@@ -9,6 +9,7 @@ import type { Log } from '#contracts/log.ts';
 import type { AskedCommand } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { CommandDeps } from '../commands/chat-command.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
 import { platformRef } from '../sessions/identities.ts';
 import type { Store } from '../store/base/command.ts';
@@ -23,6 +24,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readArrivalFacts } from '../store/reads/arrival-facts.ts';
 import { type MessagePlace, readOwnMessages } from '../store/reads/own-messages.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
+import { askHooks, tellHooks } from './message-hooks.ts';
 import { type Arrival, type CommandArrival, laneOf, type ProposeResult, propose } from './propose.ts';
 import { contentOf, emptyMessage } from './stored-content.ts';
 
@@ -33,6 +35,7 @@ export type InboundDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
+  readonly hooks?: Hooks;
   /** Counts the decisions once they are stored. */
   readonly meters?: { received(channel: string, acceptances: readonly Acceptance[]): void };
   /** Dispatches the commit's effects. Never waits, never throws. */
@@ -184,8 +187,8 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
     const proposed = isRest ? propose(deps.policy, { ...arrival, isRest }) : first;
     proposals.push(
       proposed.kind === 'proposal'
-        ? proposed.proposal
-        : await decideCommand({ ...deps.commands, store: deps.store, policy: deps.policy }, proposed.command),
+        ? await askHooks(deps, arrival, proposed.proposal)
+        : await decideCommand(deps, proposed.command),
     );
   }
   const { peers, identities } = people;
@@ -297,8 +300,13 @@ function unreadableProposal(
 }
 
 /** Loads the input of a command. The command acts with the commit, or waits as an item in its lane's order. */
-async function decideCommand(deps: CommandDeps, arrival: CommandArrival): Promise<Proposal> {
+async function decideCommand(
+  { commands, store, policy, hooks }: InboundDeps,
+  arrival: CommandArrival,
+): Promise<Proposal> {
+  const deps: CommandDeps = { ...commands, store, policy };
   const { order, call, event } = arrival;
+  await tellHooks(hooks, arrival);
   const input = await order.load(deps, call);
   const isItem = order.command.order === 'lane' && order.problem === undefined;
   const decision: Decision = isItem

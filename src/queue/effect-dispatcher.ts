@@ -21,6 +21,9 @@ export type EffectHandlers = {
   /** For metrics only: the sender has been notified, and the message has its outcome. */
   overflowed(overflow: Effects['overflows'][number]): void;
   gaveUp(run: Effects['gaveUp'][number]): void;
+  /** A sub-agent has ended. */
+  childEnded(id: string): void;
+  sessionEnded(sessionId: string): void;
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
 
@@ -42,6 +45,8 @@ export function createEffectDispatcher(probe: Probe): EffectDispatcher {
       for (const inboxId of effects.fetches) handlers.fetch(inboxId);
       for (const overflow of effects.overflows) handlers.overflowed(overflow);
       for (const run of effects.gaveUp) handlers.gaveUp(run);
+      for (const id of effects.endedChildren) handlers.childEnded(id);
+      for (const id of effects.endedSessions) handlers.sessionEnded(id);
       const woken = effects.wakes.map(({ laneKey }) => laneKey);
       const lanes = new Set([...woken, ...effects.arrivals, ...effects.changes]);
       for (const laneKey of lanes) handlers.changed(laneKey);

@@ -61,6 +61,7 @@ const keys: Readonly<Record<AlertKind, TextKey>> = {
   'context-full': 'ownerContextFull',
   'lane-stuck': 'ownerLaneStuck',
   'part-failing': 'ownerPartFailing',
+  'hook-suspended': 'ownerHookSuspended',
   'run-failed': 'ownerRunFailed',
   'delivery-unknown': 'ownerDeliveryUnknown',
   'delivery-waits': 'ownerDeliveryWaits',

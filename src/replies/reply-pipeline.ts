@@ -55,6 +55,8 @@ export type ReplyToMode = 'off' | 'queued' | 'first' | 'all';
 export type ReplyPlan =
   /** The agent chose to send nothing. No fallback replaces this. */
   | { readonly kind: 'silent' }
+  /** A hook has cancelled it. */
+  | { readonly kind: 'cancelled'; readonly by: string; readonly reason: string }
   /** A tool has already said it. */
   | {
       readonly kind: 'suppressed';

@@ -4,6 +4,8 @@ import type { Log } from '#contracts/log.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { Config } from '../config/config.ts';
 import { namedModels } from '../config/model-settings.ts';
+import { hookedCalls } from '../hooks/hooked-calls.ts';
+import type { HooksDeps } from '../hooks/hooks.ts';
 import { type ConfiguredModel, configuredModel } from '../models/models.ts';
 import type { CallObserver } from '../models/observers/call-observer.ts';
 import { openObservers } from '../models/observers/open-observers.ts';
@@ -211,6 +213,7 @@ export function staleAlerts(
       // These conditions persist or have already happened; the store ends the alerts that expire.
       case 'lane-stuck':
       case 'part-failing':
+      case 'hook-suspended':
       case 'run-failed':
       case 'delivery-unknown':
       case 'events-missed':
@@ -229,9 +232,19 @@ function keySubjects(provider: string, { providers }: Settings): readonly string
   return keys.map((_, index) => keySubject(provider, labelKey(keys, index)));
 }
 
+/** Returns a function that tells the owner of a hook that is no longer called. */
+export function suspensionAlerts(store: Pick<Store, 'writeAlong'>): NonNullable<HooksDeps['onSuspended']> {
+  return ({ event, owner, problem }) =>
+    store.writeAlong(raiseAlert, {
+      kind: 'hook-suspended',
+      subject: `${owner} ${event}`,
+      values: { hook: owner, event, reason: problem },
+    });
+}
+
 /** Opens the models of this process, with tracing and the payload log if the configuration turns them on. */
 export async function openModel(
-  options: GatewayOptions & Pick<StageDeps, 'store' | 'clock' | 'closers' | 'redact'>,
+  options: GatewayOptions & Pick<StageDeps, 'store' | 'clock' | 'closers' | 'redact' | 'hooks'>,
 ): Promise<ConfiguredModel> {
   const { config, clock, log, closers } = options;
   if (options.model) return options.model;
@@ -240,7 +253,13 @@ export async function openModel(
   const { observer, noteKey } = createKeyAlerts(options);
   const model = configuredModel(config, {
     ...{ clock, log, noteKey },
-    observers: [...observers, observer, createToolAlerts(options), createCacheAlerts(options)],
+    observers: [
+      ...observers,
+      observer,
+      hookedCalls(options.hooks, clock),
+      createToolAlerts(options),
+      createCacheAlerts(options),
+    ],
     noteWindow: createWindowAlerts(options),
   });
   return { ...model, ...(tracer && { tracer }) };

@@ -2,10 +2,11 @@ import type { Log } from '#contracts/log.ts';
 import type { SystemBlock } from '#contracts/model.ts';
 import type { SkillSnapshot } from '#contracts/skill.ts';
 import type { ToolRun } from '#contracts/tool.ts';
-import { type BootstrapFile, type BootstrapFiles, createBootstrapFiles } from '../agent/bootstrap-files.ts';
+import { type BootstrapFiles, createBootstrapFiles } from '../agent/bootstrap-files.ts';
 import type { AgentLoopConfig, LoopLimits } from '../agent/loop-config.ts';
-import { buildSystemPrompt, type NamedTool } from '../agent/system-prompt.ts';
+import { buildSystemPrompt, type NamedTool, type PromptFile } from '../agent/system-prompt.ts';
 import type { AgentSettings, Config } from '../config/config.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import { createSkills, type Skills } from '../skills/skills.ts';
 
@@ -35,13 +36,16 @@ type Agent = {
 };
 
 type Prompt = {
-  readonly files: readonly BootstrapFile[];
+  readonly files: readonly PromptFile[];
   readonly skills: string | undefined;
   readonly blocks: readonly SystemBlock[];
 };
 
 /** Creates the configured agents. */
-export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 'dataDir'>, log: Log): Agents {
+export function createAgents(
+  config: Pick<Config, 'agents' | 'defaultAgent' | 'dataDir'>,
+  { log, hooks }: { readonly log: Log; readonly hooks?: Hooks },
+): Agents {
   const agents = new Map<string, Agent>();
   for (const settings of config.agents) {
     const { workspace, skills: allow } = settings;
@@ -61,7 +65,7 @@ export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 'd
     promptFor: async (run, { chatKind, tools }) => {
       const { settings, prompts, ...agent } = find(run.agentId);
       const mode = run.role ? 'minimal' : 'full';
-      const files = await agent.files.read();
+      const files = await hookedFiles(hooks, run, await agent.files.read());
       const kind = [mode, chatKind, ...tools.map(({ name }) => name)].join(' ');
       const known = prompts.get(kind);
       const skills = run.skills?.id;
@@ -79,6 +83,16 @@ export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 'd
       return blocks;
     },
   };
+}
+
+async function hookedFiles(
+  hooks: Hooks | undefined,
+  { agentId, role }: Pick<ToolRun, 'agentId' | 'role'>,
+  files: readonly PromptFile[],
+): Promise<readonly PromptFile[]> {
+  if (!hooks?.has('agent_bootstrap')) return files;
+  const isSubagent = role !== undefined;
+  return (await hooks.decide('agent_bootstrap', { agentId, isSubagent, files })).event.files;
 }
 
 export type RunSettings = {

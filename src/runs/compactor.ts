@@ -18,6 +18,7 @@ import {
   summaryRequest,
 } from '../agent/compaction-text.ts';
 import { estimateTokens, messageTokens, unitsPerToken } from '../agent/fit-context.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/keys.ts';
 import type { ChildRun } from '../store/children/child.ts';
@@ -34,6 +35,7 @@ export type CompactorDeps = {
   readonly model: LlmProvider;
   readonly calls: RunCalls;
   readonly limits: ContextLimits;
+  readonly hooks?: Hooks | undefined;
 };
 
 export type CompactionOrder = {
@@ -71,6 +73,8 @@ export async function compactSession(
   const context = await readRunContext(store, order.run, order.child);
   const plan = planCompaction(context.messages, context.summary, deps.limits);
   if (plan === undefined) return { kind: 'too-short' };
+  const known = { runId, sessionId, agentId: order.run.agentId };
+  await deps.hooks?.observe('before_compaction', { run: known, oldTokens: plan.oldTokens });
   order.begin?.(plan.oldTokens);
   order.progress(0);
   // The forked part has positions of another session, so it is always summarized in full.
@@ -92,6 +96,7 @@ export async function compactSession(
   if (stored.kind !== 'stopped') calls.stored(modelCalls);
   probe.reach('summary-committed');
   log.info({ runId, laneKey, ...sizes, kind: stored.kind }, 'context.compacted');
+  void deps.hooks?.observe('after_compaction', { run: known, ...sizes });
   return { kind: 'compacted', stored, ...sizes };
 }
 

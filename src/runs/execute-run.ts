@@ -18,7 +18,9 @@ import { fitContext, pruneResults } from '../agent/fit-context.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig, Permit, PermitRequest } from '../agent/loop-config.ts';
 import type { CallEntry } from '../agent/resumption.ts';
+import { hookRunOf } from '../hooks/hook-run.ts';
 import type { Hooks } from '../hooks/hooks.ts';
+import { prepareMessage } from '../hooks/prepare-message.ts';
 import type { Models } from '../models/models.ts';
 import {
   attributes,
@@ -51,7 +53,7 @@ import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './re
 import { compactionOf, compactorOf } from './run-compaction.ts';
 import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, readRunContext, recordingSizes, shownMessages, timeLeft } from './run-history.ts';
-import { persistHookOf, toolHooksOf } from './run-hooks.ts';
+import { persistHookOf, startRun, toolHooksOf } from './run-hooks.ts';
 import { createStop, createStoreWatch, type StopController, type StoreWatch } from './stop-controller.ts';
 
 /** Dependencies of executing a run. */
@@ -135,9 +137,11 @@ export async function executeRun(
   let live = createNoopView();
   try {
     feed.begin();
+    if (run.beginsSession)
+      void deps.hooks?.observe('session_start', { sessionId: run.sessionId, sessionKey: run.laneKey });
     const route = routeOf(run.target);
     const channel = route && deps.channelFor(route);
-    live = await openLiveView(deps, run, channel);
+    live = await openLiveView(withoutPreview(deps), run, channel);
     const calls = callsOf(deps, run);
     const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel, feed });
     const waits = await runLoop(deps, run, { recorder, stopping, calls, feed });
@@ -162,6 +166,12 @@ export async function executeRun(
     await live.end();
     feed.close();
   }
+}
+
+/** A hook judges complete texts, so nobody sees one before it. */
+function withoutPreview(deps: RunDeps): RunDeps {
+  if (!deps.hooks?.has('message_sending')) return deps;
+  return { ...deps, settings: { ...deps.settings, isPreviewOn: false } };
 }
 
 /** How long a network may delay a hand-over, ms. */
@@ -209,6 +219,8 @@ function createRecorder(
     onCancel: (reason) => active.cancel(runId, reason),
     onTool: stopping.toolIs,
     persist: persistHookOf(deps.hooks),
+    prepare: (text, route) =>
+      prepareMessage(deps.hooks, { source: 'answer', run: hookRunOf(toolRunOf(deps, run)), route, text }),
     onSteered: () => feed.publish({ kind: 'run', runId, state: 'steered' }),
   });
 }
@@ -252,7 +264,7 @@ async function runLoop(
   }
   if (isHandingOver()) return { waitsFor: [], questions: [] };
   const [system, stored] = await Promise.all([
-    run.kind === 'title' ? titleSystem : deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
+    run.kind === 'title' ? titleSystem : systemFor(deps, toolRun, { chatKind: run.chatKind, tools }),
     readRunContext(store, run, child),
   ]);
   deps.probe.reach('taken');
@@ -294,7 +306,15 @@ async function runLoop(
     entries === undefined
       ? agentLoopContinue(context, config, signal)
       : agentLoopResume(context, entries, config, signal);
-  return follow(deps, run, { events, recorder, watch, feed });
+  return follow(deps, run, { toolRun, events, recorder, watch, feed });
+}
+
+async function systemFor(
+  deps: RunDeps,
+  run: ToolRun,
+  scene: Parameters<RunDeps['systemFor']>[1],
+): Promise<readonly SystemBlock[]> {
+  return startRun(deps.hooks, run, await deps.systemFor(run, scene));
 }
 
 /** Records each event before the loop continues. Returns what the run waits for. */
@@ -302,6 +322,7 @@ async function follow(
   deps: RunDeps,
   run: ClaimedRun,
   input: {
+    readonly toolRun: ToolRun;
     readonly events: AgentEvents;
     readonly recorder: RunRecorder;
     readonly watch: StoreWatch;
@@ -318,6 +339,8 @@ async function follow(
     const isStored = await recorder.handle(event);
     trace(event);
     feed.tell(event, isStored);
+    if (event.type === 'agent_end' && event.reason !== 'parked')
+      void deps.hooks?.observe('agent_end', { run: hookRunOf(input.toolRun), reason: event.reason });
     if (event.type === 'tool_execution_parked') waitsFor.push(event);
     if (event.type === 'tool_execution_asked') questions.push(event.question);
   }
@@ -369,9 +392,9 @@ function entryOf({ question, ...call }: RunCall): CallEntry {
 }
 
 function toolRunOf(
-  deps: RunDeps,
+  deps: Pick<RunDeps, 'agent'>,
   run: ClaimedRun,
-  { role, skills }: { readonly role: ChildRole | undefined; readonly skills: SkillSnapshot | undefined },
+  { role, skills }: { readonly role?: ChildRole | undefined; readonly skills?: SkillSnapshot | undefined } = {},
 ): ToolRun {
   const route = routeOf(run.target);
   return {

@@ -8,6 +8,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Part } from '#contracts/part.ts';
 import { type ReplyRoute, type RunTarget, routeOf, withoutQuote } from '#contracts/route.ts';
+import type { PreparedMessage } from '../hooks/prepare-message.ts';
 import { budgetNames } from '../models/budget-rules.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
 import { markStopped } from '../replies/preview.ts';
@@ -47,19 +48,24 @@ export type RunActions = {
   readonly suppressAcknowledgements: boolean;
 };
 
-/** Plans the reply to send. Only asynchronous for texts too long for the event loop, and to check a quoted id. */
+/** How an answer is judged and shaped. */
+export type AnswerShaping = AnswerScene & {
+  readonly shaper: TextShaper;
+  /** Which words mean "send nothing", depending on the messages that the run has taken. */
+  readonly silence: SilenceContext;
+  /** Says whether the model has seen the message with this platform id in the conversation it answers. */
+  hasSeen(messageId: string): Promise<boolean>;
+  /** Has hooks judge the complete text; absent: it is sent as it is. */
+  readonly prepare?: ((text: string, route: ReplyRoute) => Promise<PreparedMessage>) | undefined;
+};
+
+/** Plans the reply to send. Asynchronous for texts too long for the event loop, to check a quoted id, and for hooks. */
 export async function planAnswer(
   message: AgentMessage,
-  scene: AnswerScene & {
-    readonly shaper: TextShaper;
-    /** Which words mean "send nothing", depending on the messages that the run has taken. */
-    readonly silence: SilenceContext;
-    /** Says whether the model has seen the message with this platform id in the conversation it answers. */
-    hasSeen(messageId: string): Promise<boolean>;
-  },
+  scene: AnswerShaping,
   actions: RunActions,
 ): Promise<ReplyPlan> {
-  const { run, shaper, silence, hasSeen, ...rest } = scene;
+  const { run, shaper, silence, hasSeen, prepare, ...rest } = scene;
   const input: ReplyInput = {
     ...rest,
     text: textOf(message.parts),
@@ -78,7 +84,11 @@ export async function planAnswer(
   const isForeign = replyTag !== undefined && replyTag !== 'current' && !(await hasSeen(replyTag));
   const reply = isForeign ? { ...judged, replyTag: undefined } : judged;
   const { decided } = reply;
-  const shown = decided.kind === 'text' && withSources(decided.text, sourcesOf(message.parts));
+  const written = decided.kind === 'text' && withSources(decided.text, sourcesOf(message.parts));
+  const route = routeOf(run.target);
+  const prepared = written && route && (await prepare?.(written, route));
+  if (prepared && prepared.kind === 'cancelled') return prepared;
+  const shown = prepared ? prepared.text : written;
   const texts = shown ? await shaper.shape(shown, scene.capabilities.text) : [];
   return planReply(input, reply, texts);
 }
@@ -157,7 +167,7 @@ export function answerParts(plan: ReplyPlan, { target, preview, replyToMode }: A
   if (target === 'record') return [];
   const bare = withoutQuote(target);
   const removal = preview ? [removePreview(bare, preview)] : [];
-  if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
+  if (!('parts' in plan)) return removal;
   const { parts } = plan;
   const [first, ...rest] = parts;
   if (!preview || !first) return parts;
@@ -190,6 +200,8 @@ export function outcomeOf(plan: ReplyPlan): { readonly outcome: Outcome; readonl
         : { outcome: 'answered' };
     case 'silent':
       return { outcome: 'silent' };
+    case 'cancelled':
+      return { outcome: 'silent', outcomeReason: `cancelled by the hook ${plan.by}: ${plan.reason}` };
     case 'suppressed':
       // A tool has answered.
       return { outcome: 'answered', outcomeReason: plan.reason };

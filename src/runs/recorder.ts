@@ -38,7 +38,14 @@ import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
 import { type BusyNotice, createBusyNotice } from './busy-notice.ts';
 import type { RunCalls } from './call-ledger.ts';
-import { type AnswerScene, answerParts, outcomeOf, planAnswer, planEnd } from './plan-answer.ts';
+import {
+  type AnswerScene,
+  type AnswerShaping,
+  answerParts,
+  outcomeOf,
+  planAnswer,
+  planEnd,
+} from './plan-answer.ts';
 import { contextFull } from './run-compaction.ts';
 import { ToolTurns, type ToolTurnsDeps } from './tool-turns.ts';
 
@@ -54,6 +61,8 @@ export type RecorderDeps = ToolTurnsDeps & {
   framing(): TextFraming;
   start(effects: Effects): void;
   readonly outbox: Outbox;
+  /** Has hooks judge the complete text of an answer. */
+  readonly prepare?: AnswerShaping['prepare'];
   mayKeepLane(): boolean;
   /** Returns the terms for claiming the lane's next run when this one ends; undefined: it isn't claimed. */
   claims(): CommitAnswerInput['claims'];
@@ -238,12 +247,12 @@ export class RunRecorder {
 
   async #answer(message: AgentMessage): Promise<boolean> {
     const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
-    const { shaper, replyToMode } = this.#deps;
+    const { shaper, replyToMode, prepare } = this.#deps;
     const { target } = this.#run;
     const preview = await live.finishPreview();
     const silence = await silenceContextOf(store, this.#run, message);
     const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
-    const shaping = { ...this.#scene(), shaper, silence, hasSeen };
+    const shaping = { ...this.#scene(), shaper, silence, hasSeen, prepare };
     const plan = await planAnswer(message, shaping, this.#tools.actions);
     const modelCalls = calls.ended();
     const commit = (sender?: DeliveryPolicy) =>

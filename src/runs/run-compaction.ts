@@ -20,13 +20,13 @@ export type RunCompactionDeps = Omit<CompactorDeps, 'model' | 'calls' | 'limits'
 
 /** Returns what a compaction needs. The run's model sets the window, and also summarizes unless another model is set. */
 export function compactorOf(
-  { store, log, probe, models }: RunCompactionDeps,
+  { store, log, probe, models, hooks }: RunCompactionDeps,
   { agentId, model }: ClaimedRun,
   calls: RunCalls,
 ): CompactorDeps {
   const summarizer = models.stackFor(models.nameFor(agentId, 'summary', model), calls.beside('summary'));
   return {
-    ...{ store, log, probe, calls },
+    ...{ store, log, probe, calls, hooks },
     model: summarizer,
     // Read at each use: a refusal may have taught that the window is smaller.
     get limits() {

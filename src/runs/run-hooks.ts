@@ -1,16 +1,27 @@
 /** Joins hooks to the steps of a run. Without a handler the steps get nothing, so that they skip what belongs to hooks. */
 import { cleanText, fitBytes } from '#channel-kit/clean-text.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
-import type { HookCall, HookEvents, HookResult, HookRun } from '#contracts/hook.ts';
+import type { HookCall, HookEvents, HookResult } from '#contracts/hook.ts';
 import type { MessagePart, ToolCallData } from '#contracts/message.ts';
+import type { SystemBlock } from '#contracts/model.ts';
 import { maxResultBytes, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import type { AgentLoopConfig, ToolResult, ToolVerdict } from '../agent/loop-config.ts';
 import { errorResult, resultText } from '../agent/tool-result.ts';
+import { hookRunOf } from '../hooks/hook-run.ts';
 import type { Hooks, Verdict } from '../hooks/hooks.ts';
 
-/** Returns what hooks see of a run. */
-function hookRunOf({ workspace: _, epoch: __, type: ___, skills: ____, ...run }: ToolRun): HookRun {
-  return run;
+/** Returns the instructions as `before_agent_start` has left them. Additional context follows them, uncached. */
+export async function startRun(
+  hooks: Hooks | undefined,
+  toolRun: ToolRun,
+  system: readonly SystemBlock[],
+): Promise<readonly SystemBlock[]> {
+  if (!hooks?.has('before_agent_start')) return system;
+  const prompt = system.map(({ text }) => text).join('\n\n');
+  const started = { run: hookRunOf(toolRun), prompt, context: [] };
+  const { event } = await hooks.decide('before_agent_start', started);
+  const own = event.prompt === prompt ? system : [{ text: event.prompt, isStable: true }];
+  return [...own, ...event.context.map((text) => ({ text, isStable: false }))];
 }
 
 /** Returns the loop's hooks around tool calls; empty if nobody is registered. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SpawnLimits, SpawnRefusal } from '#contracts/child.ts';
+import type { HookEvents } from '#contracts/hook.ts';
 import { agentId, type SessionKey } from '#contracts/ids.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
 import type { Authority } from '#contracts/outcome.ts';
@@ -14,6 +15,8 @@ import {
   type ToolRun,
 } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
+import { hookRunOf } from '../hooks/hook-run.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import type { Models } from '../models/models.ts';
 import { formatSessionKey } from '../sessions/session-key.ts';
 import type { Store } from '../store/base/command.ts';
@@ -31,6 +34,7 @@ export type SpawnToolDeps = {
   readonly agents: readonly AgentSettings[];
   readonly models: Pick<Models, 'names'>;
   readonly probe: Probe;
+  readonly hooks?: Hooks | undefined;
   start(effects: Effects): void;
 };
 
@@ -87,6 +91,13 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
       if (model !== undefined && !names.includes(model))
         return refusal('model_not_known', names.length, names);
       const role = childRole({ parent: run.role, profile, maxSpawnDepth: limits.depth });
+      const denied = await askHook(deps.hooks, run, {
+        callId,
+        agentId: agent,
+        task: rest.task,
+        depth: role.depth,
+      });
+      if (denied !== undefined) return answer({ status: 'refused', reason: 'hook', note: denied });
       const { sessionKey: parent, sessionId, epoch, runId } = run;
       const id = childIdOf({ sessionId, runId, callId });
       const spawned = await deps.store.write(spawnChild, {
@@ -115,6 +126,18 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
       });
     },
   });
+}
+
+/** Returns why a hook refuses the spawn, if one does. One that fails refuses, too. */
+async function askHook(
+  hooks: Hooks | undefined,
+  run: ToolRun,
+  spawn: Omit<HookEvents['subagent_spawning'], 'run'>,
+): Promise<string | undefined> {
+  if (!hooks?.has('subagent_spawning')) return undefined;
+  const { end } = await hooks.decide('subagent_spawning', { run: hookRunOf(run), ...spawn });
+  if (end?.kind === 'decided') return `Not allowed: ${end.decision.reason}`;
+  return end && `Not allowed: the hook ${end.owner} failed.`;
 }
 
 /** Returns a child's lane, whose mode makes its parent's messages reach it at its next step. */

@@ -8,9 +8,9 @@ import { createSubagentsTool } from './subagents-tool.ts';
 
 /** Provides the tools for sub-agents, like any plugin does. */
 export function subagentsPlugin(
-  deps: Pick<SpawnToolDeps, 'store' | 'models' | 'probe' | 'start'> & { readonly config: Config },
+  deps: Pick<SpawnToolDeps, 'store' | 'models' | 'probe' | 'start' | 'hooks'> & { readonly config: Config },
 ): PluginDefinition {
-  const { config, store, models, probe, start } = deps;
+  const { config, store, models, probe, start, hooks } = deps;
   const { agents, subagents } = config;
   const { authority } = subagents;
   const limits = spawnLimits(subagents);
@@ -19,7 +19,7 @@ export function subagentsPlugin(
     configSchema: z.unknown(),
     setup: ({ tools }) => {
       tools.register('sessions_spawn', (run) =>
-        createSpawnTool({ store, models, probe, start, agents, limits, authority }, run),
+        createSpawnTool({ store, models, probe, start, hooks, agents, limits, authority }, run),
       );
       tools.register('subagents', (run) => createSubagentsTool(deps, run));
       tools.register('agents_list', (run) => createAgentsListTool(agents, run));

@@ -34,9 +34,11 @@ export function outgoingFilesFor({ config, workspaceReader, agents }: FilesDeps)
 
 /** Provides the tools that every agent has, like any plugin does. */
 export function corePlugin(
-  deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor'> & FilesDeps & SessionsSendDeps,
+  deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor' | 'hooks'> &
+    FilesDeps &
+    SessionsSendDeps,
 ): PluginDefinition {
-  const { toolSender, shaper, capabilitiesFor, store, workspaceReader } = deps;
+  const { toolSender, shaper, capabilitiesFor, hooks, store, workspaceReader } = deps;
   const files = outgoingFilesFor(deps);
   const routeTo = (laneKey: string) => store.read(readLastRoute, { laneKey });
   return {
@@ -46,7 +48,7 @@ export function corePlugin(
       // A run that is only recorded has no one to send to.
       tools.register('message', (run) =>
         run.route
-          ? createMessageTool({ toolSender, shaper, capabilitiesFor, ...files, routeTo }, run)
+          ? createMessageTool({ toolSender, shaper, capabilitiesFor, hooks, ...files, routeTo }, run)
           : undefined,
       );
       tools.register('view', () => {

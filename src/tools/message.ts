@@ -7,6 +7,9 @@ import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
+import { hookRunOf } from '../hooks/hook-run.ts';
+import type { Hooks } from '../hooks/hooks.ts';
+import { prepareMessage } from '../hooks/prepare-message.ts';
 import type { ToolSendEnd, ToolSender } from '../outbox/tool-sender.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
@@ -16,6 +19,7 @@ import { copyOutgoing, type OutgoingFilesDeps } from './outgoing-files.ts';
 export type MessageToolDeps = OutgoingFilesDeps & {
   readonly toolSender: ToolSender;
   readonly shaper: TextShaper;
+  readonly hooks?: Hooks | undefined;
   capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
   /** Returns where a message to the lane goes; undefined if nobody has ever written there. */
   routeTo(laneKey: string): Promise<ReplyRoute | undefined>;
@@ -91,9 +95,10 @@ async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   if (silence.kind === 'silent' && paths.length === 0)
     return { text: 'Nothing was sent: this text asks for silence.' };
   if (paths.length > 0 && !abilities?.media) throw unsupported('take files from me');
-  const text = silence.kind === 'silent' ? '' : silence.text;
+  const written = silence.kind === 'silent' ? '' : silence.text;
   const quotes = action.replyTo === undefined ? undefined : quotedBy(call, action.replyTo);
   const isRepeat = ctx.isRepeat === true && (await call.toolSender.isPosted(callOf(call)));
+  const text = isRepeat ? written : await askHooks(call, written);
   // A message stored by an earlier attempt stays unchanged, whatever has happened to its files.
   const contents = isRepeat ? [] : await contentsOf(call, { text, paths });
   const end = await sendParts(call, { contents, ...(quotes !== undefined && { quotes }) });
@@ -102,6 +107,14 @@ async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   const sent = { state: end.state, route: end.route, text, media };
   const says = end.state === 'sent' ? `Sent${idsOf(call, end)}.` : notKnown;
   return { text: says, metadata: { sent, messageIds: end.receipts } };
+}
+
+/** Returns the text as hooks have left it. Throws for the model to read if one has cancelled it. */
+async function askHooks({ hooks, run, route }: Call, text: string): Promise<string> {
+  if (text === '') return text;
+  const prepared = await prepareMessage(hooks, { source: 'tool', run: hookRunOf(run), route, text });
+  if (prepared.kind === 'send') return prepared.text;
+  throw refused(`Not sent: ${prepared.reason} (hook ${prepared.by})`);
 }
 
 type Written = { readonly text: string; readonly paths: readonly string[] };
@@ -140,7 +153,8 @@ async function edit(call: Call, { message, text: written }: ActionOf<'edit'>): P
   const { shaper, abilities } = call;
   if (!abilities?.canEdit) throw unsupported('change a message that was sent');
   const silence = judgeWritten(written, 'chat');
-  const texts = silence.kind === 'silent' ? [] : await shaper.shape(silence.text, abilities.text);
+  const said = silence.kind === 'silent' ? '' : await askHooks(call, silence.text);
+  const texts = said === '' ? [] : await shaper.shape(said, abilities.text);
   const [text, ...more] = texts;
   if (text === undefined) throw refused('There is nothing to show in this text; delete removes a message.');
   if (more.length > 0)

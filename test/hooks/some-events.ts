@@ -96,7 +96,12 @@ export const decidingCases: { readonly [Name in DecidingHook]: DecidingCase<Name
   },
 };
 
-const model = { provider: 'lab', model: 'm', run: { ...aHookRun, runId: 'r1' }, purpose: 'turn' } as const;
+const model = {
+  provider: 'lab',
+  model: 'm',
+  run: { runId: 'r1', sessionId: 's1', agentId: 'main' },
+  purpose: 'turn',
+} as const;
 
 /** One event for each observing hook. */
 export const observedEvents: { readonly [Name in ObservingHook]: HookEvent<Name> } = {
@@ -104,13 +109,13 @@ export const observedEvents: { readonly [Name in ObservingHook]: HookEvent<Name>
   gateway_stop: {},
   message_sent: { sessionKey, route, part: 'p1', result: 'sent' },
   session_start: { sessionId: 's1', sessionKey },
-  session_end: { sessionId: 's1', sessionKey },
+  session_end: { sessionId: 's1' },
   before_reset: { sessionKey, command: 'new' },
   before_model_call: model,
   after_model_call: { ...model, result: 'answered', durationMs: 5 },
   agent_end: { run: aHookRun, reason: 'natural' },
   before_compaction: { run: model.run, oldTokens: 9000 },
   after_compaction: { run: model.run, oldTokens: 9000, newTokens: 900 },
-  subagent_ended: { id: 's2', status: 'completed' },
+  subagent_ended: { id: 's2' },
   'command:status': { command: 'status', sessionKey, agentId: 'main', route, sender },
 };

@@ -63,6 +63,8 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     changed: () => undefined,
     overflowed: () => undefined,
     gaveUp: () => undefined,
+    childEnded: () => undefined,
+    sessionEnded: () => undefined,
     reserve: (laneClass, most) => workers?.reserve(laneClass, most),
   });
   const accounts = await Promise.all(Array.from({ length: 16 }, () => holdAccount(store, holder)));

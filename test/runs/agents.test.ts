@@ -12,7 +12,7 @@ it('builds a prompt once, and again only when a file or the kind of run has chan
   const workspace = aFolder();
   const main = anAgent(workspace);
   const aLeaf: ChildRole = { depth: 1, profile: 'task', deniedTools: [] };
-  const agents = createAgents({ agents: [main], defaultAgent: main.id, dataDir: aFolder() }, silentLog);
+  const agents = createAgents({ agents: [main], defaultAgent: main.id, dataDir: aFolder() }, { log: silentLog });
   const said = { chatKind: 'dm', tools: [{ name: 'message' }] } as const;
   const ask = (scene: Parameters<typeof agents.promptFor>[1], role?: ChildRole) =>
     agents.promptFor({ agentId: main.id, ...(role && { role }) }, scene);
@@ -35,7 +35,7 @@ it('builds a prompt once, and again only when a file or the kind of run has chan
 it('lists skills in the prompt with the same bytes until one changes, and only beside their tool', async () => {
   const agents = createAgents(
     { agents: [anAgent()], defaultAgent: agentId('main'), dataDir: aFolder() },
-    silentLog,
+    { log: silentLog },
   );
   const skill = { name: 'weather', description: 'Tells the weather.', folder: '/x', digest: 'sha256-1' };
   const ask = (id: string, tool: string) =>

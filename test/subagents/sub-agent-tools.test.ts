@@ -6,6 +6,7 @@ import { boundResult } from '../../src/agent/tool-result.ts';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool, ToolRun } from '../../src/contracts/tool.ts';
+import { createHooks, type Hooks } from '../../src/hooks/hooks.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { findChild, readChildRun } from '../../src/store/children/child.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
@@ -19,6 +20,7 @@ import { runDeps, someActiveRuns, untilDone } from '../runs/run-builders.ts';
 import { holder, unique } from '../store/builders.ts';
 import { aFamilyWorker, limits } from '../store/family.ts';
 import { openOwnStore } from '../support/own-store.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 const agents = ['main', 'clerk'].map((id) => ({
   ...{ id: agentId(id), name: id, workspace: '/nowhere' },
@@ -35,7 +37,7 @@ describe('the tools for sub-agents', () => {
     tool.execute(tool.inputSchema.parse(input), {
       ...{ callId, run: toolRunOf(run), signal: new AbortController().signal, update: () => undefined },
     });
-  const open = async (over: Partial<typeof limits> = {}) => {
+  const open = async (over: Partial<typeof limits> = {}, hooks?: Hooks) => {
     const worker = aFamilyWorker(store());
     const { run } = await worker.begin();
     const deps = {
@@ -44,6 +46,7 @@ describe('the tools for sub-agents', () => {
       authority: 'guest' as const,
       models: { names: () => ['demo', 'careful'] },
       limits: { ...limits, ...over },
+      hooks,
       start: () => undefined,
       probe: noProbe,
     };
@@ -55,6 +58,16 @@ describe('the tools for sub-agents', () => {
   };
   const textOf = (output: Awaited<ReturnType<Tool['execute']>>) => ('text' in output ? output.text : '');
   const idOf = (output: Awaited<ReturnType<Tool['execute']>>): string => JSON.parse(textOf(output)).id;
+
+  it.each([
+    ['refuses', () => ({ kind: 'refuse', reason: 'not at night' }) as const, 'Not allowed: not at night'],
+    ['fails', () => Promise.reject(new Error('detail')), 'Not allowed: the hook test failed.'],
+  ])('starts no sub-agent if subagent_spawning %s', async (_, handler, note) => {
+    const hooks = createHooks({ log: silentLog, clock: systemClock });
+    hooks.on('subagent_spawning', handler, { owner: 'test' });
+    const { spawn } = await open({}, hooks);
+    expect(JSON.parse(textOf(await spawn({})))).toEqual({ status: 'refused', reason: 'hook', note });
+  });
 
   it('accepts a sub-agent at once, attaches a repeated call to it, and parks a waiting call', async () => {
     const { worker, spawn } = await open();

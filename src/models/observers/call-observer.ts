@@ -37,6 +37,7 @@ export type ObservedFailure = Pick<
   'kind' | 'detail' | 'refusal' | 'isAboutModel' | 'isLongWait'
 >;
 
+/** How an attempt ended. */
 export type CallOutcome =
   | {
       readonly kind: 'answered';

@@ -185,7 +185,12 @@ export const dismissNotice: StoreCommand<{ readonly id: string }, 'done' | 'not-
 export type AlertName = Pick<Alert, 'kind' | 'subject'>;
 
 const standIn = 'context-full';
-const newerKinds = ['model-window', 'model-cache', 'part-failing'] as const satisfies readonly AlertKind[];
+const newerKinds = [
+  'model-window',
+  'model-cache',
+  'part-failing',
+  'hook-suspended',
+] as const satisfies readonly AlertKind[];
 
 /** Returns the name under which an alert is stored. */
 function storedName({ kind, subject }: AlertName): AlertName {

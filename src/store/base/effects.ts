@@ -20,6 +20,7 @@ export type Effects = {
   /** Sub-agents that have ended, and those that were asked to stop. */
   readonly endedChildren: string[];
   readonly stoppedChildren: string[];
+  readonly endedSessions: string[];
 };
 
 /** Returns the effects of a commit that makes nothing due. */
@@ -36,6 +37,7 @@ export function noEffects(): Effects {
     reusedKeys: [],
     endedChildren: [],
     stoppedChildren: [],
+    endedSessions: [],
   };
 }
 

@@ -31,6 +31,7 @@ export async function finishChild(
   const told = await notifyParent(tx, { child: known, report }, effects);
   await endChild(tx, child.id, { ...report, told });
   effects.endedChildren.push(child.id);
+  effects.endedSessions.push(child.id);
   await leaveTree.post(tx, { treeId: child.treeId });
   await chargeAncestors(tx, child.id, usage.cost);
 }

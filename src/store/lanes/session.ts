@@ -22,6 +22,7 @@ export async function startSession(
 ): Promise<void> {
   await stopTree(tx, { sessionId: lane.sessionId, reason: 'reset' }, effects);
   await beginSession(tx, lane, newRowId());
+  effects.endedSessions.push(lane.sessionId);
   await forgetContext(tx, { laneKey: lane.key, before: seq });
   await dropSummaries(tx, lane, seq);
   if ((await dropAnnouncements(tx, lane)) > 0) await reviveSummary(tx, lane.key, effects);

@@ -20,6 +20,7 @@ import type { Log } from '#contracts/log.ts';
 import { noProbe } from '#contracts/probe.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
+import type { Hooks } from '../../../src/hooks/hooks.ts';
 import { createInboundPolicy } from '../../../src/inbound/inbound-policy.ts';
 import { createIntake, type InboundDeps } from '../../../src/inbound/intake.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
@@ -74,6 +75,7 @@ export type IntakeFixtureSettings = {
   /** Reserves slots for what a commit makes due; absent if none is free. */
   readonly reserve?: InboundDeps['reserve'];
   readonly budgets?: typeof commandDeps.budgets;
+  readonly hooks?: Hooks;
   readonly meters?: InboundDeps['meters'];
   /** Receives the effects of each commit. */
   readonly start?: (effects: Effects) => void;
@@ -120,6 +122,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
       {
         ...deps,
         ...(settings.meters && { meters: settings.meters }),
+        ...(settings.hooks && { hooks: settings.hooks }),
         start: settings.start ?? (() => undefined),
         reserve: settings.reserve ?? (() => undefined),
         hasSpace: () => true,
