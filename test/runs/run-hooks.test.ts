@@ -113,7 +113,7 @@ describe('message_sending', () => {
         hasSeen: async () => true,
         prepare: (text, to) => prepareMessage(hooks, { source: 'answer', run: aHookRun, route: to, text }),
       },
-      { toolSends: [], toolFailure: undefined, suppressAcknowledgements: true },
+      { toolSends: [], files: [], toolFailure: undefined, suppressAcknowledgements: true },
     );
   };
 
