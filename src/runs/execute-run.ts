@@ -394,7 +394,10 @@ function entryOf({ question, ...call }: RunCall): CallEntry {
 function toolRunOf(
   deps: Pick<RunDeps, 'agent'>,
   run: ClaimedRun,
-  { role, skills }: { readonly role?: ChildRole | undefined; readonly skills?: SkillSnapshot | undefined } = {},
+  {
+    role,
+    skills,
+  }: { readonly role?: ChildRole | undefined; readonly skills?: SkillSnapshot | undefined } = {},
 ): ToolRun {
   const route = routeOf(run.target);
   return {

@@ -12,7 +12,10 @@ it('builds a prompt once, and again only when a file or the kind of run has chan
   const workspace = aFolder();
   const main = anAgent(workspace);
   const aLeaf: ChildRole = { depth: 1, profile: 'task', deniedTools: [] };
-  const agents = createAgents({ agents: [main], defaultAgent: main.id, dataDir: aFolder() }, { log: silentLog });
+  const agents = createAgents(
+    { agents: [main], defaultAgent: main.id, dataDir: aFolder() },
+    { log: silentLog },
+  );
   const said = { chatKind: 'dm', tools: [{ name: 'message' }] } as const;
   const ask = (scene: Parameters<typeof agents.promptFor>[1], role?: ChildRole) =>
     agents.promptFor({ agentId: main.id, ...(role && { role }) }, scene);
