@@ -5,11 +5,12 @@ import type { ShellConfig } from './config.ts';
 import { describeEnd, withOutput } from './report.ts';
 import type { CommandEnd, RunningCommand } from './run-command.ts';
 import type { StartShell } from './shell.ts';
+import type { SkillUse } from './skill-copy.ts';
 
 /** The background commands of this process. A conversation only ever sees its own. */
 export interface BackgroundCommands {
   /** Starts one and returns its id. Throws ParleyError `tool_failed` if too many are running in the workspace. */
-  start(command: string, run: ToolRun): Promise<string>;
+  start(command: string, run: ToolRun, skill?: SkillUse): Promise<string>;
   /** Lists the conversation's commands, one line each. */
   list(run: ToolRun): string;
   read(id: string, run: ToolRun): string;
@@ -35,10 +36,10 @@ export function createBackgroundCommands(start: StartShell, config: ShellConfig)
   const jobs = new Jobs();
   const limitMs = config.maxBackgroundMs;
   return {
-    async start(command, run) {
+    async start(command, run, skill) {
       const freed = jobs.reserve(run.workspace, config.maxBackground);
       try {
-        const running = await start(command, { workspace: run.workspace, timeoutMs: limitMs });
+        const running = await start(command, { workspace: run.workspace, timeoutMs: limitMs, skill });
         void running.ended.then(freed);
         return jobs.add(command, running, run).id;
       } catch (error) {

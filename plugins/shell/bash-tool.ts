@@ -1,11 +1,13 @@
 import { z } from 'zod';
-import { defineTool, type Tool, type ToolContext } from '#contracts/tool.ts';
+import type { SkillReader, SkillSnapshot } from '#contracts/skill.ts';
+import { defineTool, type Tool, type ToolContext, type ToolRun } from '#contracts/tool.ts';
 import type { BackgroundCommands } from './background.ts';
 import { describeCommand, shellProblem } from './command.ts';
 import type { ShellConfig } from './config.ts';
 import { describeEnd, withOutput } from './report.ts';
 import type { CommandEnd, RunningCommand } from './run-command.ts';
 import type { StartShell } from './shell.ts';
+import type { SkillUse } from './skill-copy.ts';
 
 /** Longest command, in UTF-16 units: the kernel takes no argument over 128 KiB. */
 const maxCommandLength = 32_000;
@@ -16,25 +18,33 @@ export type BashParts = {
   readonly config: ShellConfig;
   readonly start: StartShell;
   readonly background: BackgroundCommands;
+  readonly skills: SkillReader;
 };
 
-export function createBashTool({ config, start, background }: BashParts, workspace: string): Tool {
-  return defineTool({
+/** Creates the tool for one run: its commands may use the run's skills. */
+export function createBashTool(
+  { config, start, background, skills }: BashParts,
+  { workspace, skills: snapshot }: Pick<ToolRun, 'workspace' | 'skills'>,
+): Tool {
+  const schema = inputSchemaOf(config);
+  return defineTool<BashInput>({
     name: 'bash',
     description: descriptionOf(config),
-    inputSchema: inputSchemaOf(config),
+    inputSchema: snapshot === undefined ? schema.omit({ skill: true }) : schema,
     parallelSafe: false,
     replay: 'never',
     authority: config.authority,
     approval: 'ask',
-    describe: (input) => describeBash(input, workspace, config),
-    async execute({ command, background: isBackground, timeoutSeconds }, ctx) {
+    describe: (input) =>
+      describeBash(input, { workspace, config, skill: describeSkill(input, { snapshot, skills }) }),
+    async execute({ command, background: isBackground, timeoutSeconds, skill: name }, ctx) {
+      const skill = name === undefined ? undefined : await useSkill(name, { snapshot, skills });
       if (isBackground) {
-        const id = await background.start(command, ctx.run);
+        const id = await background.start(command, ctx.run, skill);
         return { text: `Started in the background as ${id}. bash_jobs reads its output and ends it.` };
       }
       const timeoutMs = timeoutSeconds * 1000;
-      const running = await start(command, { workspace: ctx.run.workspace, timeoutMs });
+      const running = await start(command, { workspace: ctx.run.workspace, timeoutMs, skill });
       const end = await follow(running, ctx);
       ctx.signal.throwIfAborted();
       if (end.kind === 'not-started') throw shellProblem(`The command wasn't started: ${end.problem}`);
@@ -60,6 +70,11 @@ function inputSchemaOf({ timeoutMs, maxTimeoutMs }: ShellConfig) {
       .max(maxTimeoutMs / 1000)
       .default(Math.min(timeoutMs, maxTimeoutMs) / 1000)
       .describe('Not for background commands.'),
+    skill: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('The skill whose programs the command runs: SKILL_DIR is the folder with its files.'),
   });
 }
 
@@ -68,8 +83,11 @@ type BashInput = z.output<ReturnType<typeof inputSchemaOf>>;
 /** Describes a call to the person who approves it. The command comes last, so that nothing in it looks like the rest. */
 function describeBash(
   { command, background, timeoutSeconds }: BashInput,
-  workspace: string,
-  config: ShellConfig,
+  {
+    workspace,
+    config,
+    skill,
+  }: { readonly workspace: string; readonly config: ShellConfig; readonly skill: string | undefined },
 ): string {
   const { argv, cwd, environment } = describeCommand(command, workspace, config);
   const confined = config.network ? 'in the sandbox, with network' : 'in the sandbox, without network';
@@ -80,9 +98,28 @@ function describeBash(
     Object.entries(environment)
       .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
       .join(' '),
+    ...(skill === undefined ? [] : [skill]),
     '',
     command,
   ].join('\n');
+}
+
+type SkillSource = { readonly snapshot: SkillSnapshot | undefined; readonly skills: SkillReader };
+
+/** Describes the skill of a call: what it is, and which variables it gets, never their values. */
+function describeSkill({ skill: name }: BashInput, { snapshot, skills }: SkillSource): string | undefined {
+  if (name === undefined) return undefined;
+  const digest = snapshot?.skills.find((skill) => skill.name === name)?.digest ?? 'which does not exist';
+  const variables = Object.keys(skills.environmentOf(name));
+  const given = variables.length === 0 ? '' : `, with ${variables.join(', ')}`;
+  return `with the files of the skill ${name} (${digest})${given}`;
+}
+
+/** Reads the skill of a call, exactly as it was accepted. */
+async function useSkill(name: string, { snapshot, skills }: SkillSource): Promise<SkillUse> {
+  const skill = snapshot?.skills.find((each) => each.name === name);
+  if (skill === undefined) throw shellProblem(`There is no skill ${name}.`);
+  return { name, files: await skills.read(skill), environment: skills.environmentOf(name) };
 }
 
 /** Reports the output while the command is running; an abort ends it. */

@@ -12,6 +12,9 @@ export type CommandDescription = {
 /** Where a sandboxed command finds its workspace. */
 export const sandboxWorkspace = '/workspace';
 
+/** Returns where a sandboxed command finds the files of its skill. */
+export const sandboxSkill = (name: string) => `/skills/${name}`;
+
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Describes what `command` would run in the workspace. Pure: the same input and settings give the same description. */
@@ -19,6 +22,8 @@ export function describeCommand(
   command: string,
   workspace: string,
   { unsandboxed, environment }: Pick<ShellConfig, 'unsandboxed' | 'environment'>,
+  /** Further variables, those of a skill. */
+  further: Readonly<Record<string, string>> = {},
 ): CommandDescription {
   const home = unsandboxed ? workspace : '/tmp/home';
   return {
@@ -32,6 +37,7 @@ export function describeCommand(
       TERM: 'dumb',
       NO_COLOR: '1',
       ...environment,
+      ...further,
     },
   };
 }

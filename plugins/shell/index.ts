@@ -15,12 +15,12 @@ export function createShellPlugin(
     id: 'shell',
     configSchema: shellConfigSchema,
     check: ({ disks }, config) => checkShell({ config, disks, bwrap }, os),
-    setup({ tools, disks }, config) {
+    setup({ tools, disks, skills }, config) {
       if (!config.enabled) return () => undefined;
       const start = createShell({ config, disks, bwrap });
       const background = createBackgroundCommands(start, config);
       const jobs = createJobsTool(config, background);
-      tools.register('bash', ({ workspace }) => createBashTool({ config, start, background }, workspace));
+      tools.register('bash', (run) => createBashTool({ config, start, background, skills }, run));
       tools.register(jobs.name, () => jobs);
       return background.close;
     },

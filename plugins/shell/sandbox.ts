@@ -40,9 +40,11 @@ export async function sandboxed(
     readonly config: ShellConfig;
     readonly workspace: string;
     readonly disks: DiskCalls;
+    /** A folder of the machine that the command may read, and where it finds it. */
+    readonly mount?: { readonly from: string; readonly to: string };
   },
 ): Promise<Launch & { close(): Promise<void> }> {
-  const { bwrap, config, workspace, disks } = options;
+  const { bwrap, config, workspace, disks, mount } = options;
   await disks.run(workspace, () => mkdir(workspace, { recursive: true }));
   const entries: { readonly name: string; readonly handle: FileHandle }[] = [];
   const close = async () => {
@@ -62,6 +64,7 @@ export async function sandboxed(
     args: [
       ...namespaces(config),
       ...mounts(config, workspace),
+      ...(mount === undefined ? [] : ['--ro-bind', mount.from, mount.to]),
       ...entries.flatMap(({ name }, index) => [
         ...['--ro-bind-fd', String(fds.firstEntry + index), `${sandboxWorkspace}/${name}`],
       ]),

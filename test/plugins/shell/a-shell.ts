@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
+import type { SkillReader, SkillSnapshot } from '#contracts/skill.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import { shellConfigSchema } from '../../../plugins/shell/config.ts';
 import { createShellPlugin } from '../../../plugins/shell/index.ts';
@@ -17,6 +18,7 @@ export type ShellOptions = {
   readonly config?: object;
   readonly bwrap?: string;
   readonly os?: NodeJS.Platform;
+  readonly skills?: { readonly snapshot: SkillSnapshot; readonly reader: SkillReader };
 };
 
 type CallOptions = {
@@ -26,17 +28,20 @@ type CallOptions = {
 };
 
 /** Creates a workspace and a folder next to it, both removed by `remove`, with the shell tools as a run gets them. */
-export async function aShell({ config = {}, bwrap = 'bwrap', os = 'linux' }: ShellOptions = {}) {
+export async function aShell({ config = {}, bwrap = 'bwrap', os = 'linux', skills }: ShellOptions = {}) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'parley-shell-test-')));
   const workspace = join(folder, 'workspace');
   const outside = join(folder, 'outside');
   await mkdir(workspace);
   await mkdir(outside);
-  const host = createPluginHost({ log: silentLog, settle: nothingToSettle, hooks: noHooks });
+  const host = createPluginHost({
+    ...{ log: silentLog, settle: nothingToSettle, hooks: noHooks },
+    ...(skills && { skills: skills.reader }),
+  });
   const definition = createShellPlugin(os, bwrap);
   await host.load([{ definition, config: { enabled: true, ...config } }]);
   await host.checked();
-  const run = aRun(workspace);
+  const run: ToolRun = { ...aRun(workspace), ...(skills && { skills: skills.snapshot }) };
   const tools = new Map(host.toolsFor(run).map((tool) => [tool.name, tool]));
   const report = host.reports()[0];
   return {
