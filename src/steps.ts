@@ -45,6 +45,7 @@ import { claimAccount, releaseAccount, rememberCommands } from './store/processe
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
 import { forgetLeftFiles } from './store/rows/left-files.ts';
 import { endSignIns, lockOut, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
+import { createToken, revokeToken, touchToken } from './store/sign-ins/tokens.ts';
 import { resumeWithRoom } from './store/waits/budget-waits.ts';
 import type { ChatTexts } from './texts/chat-texts.ts';
 
@@ -123,6 +124,9 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   storeWaitingNotices,
   sweepChild,
   touchSignIn,
+  createToken,
+  revokeToken,
+  touchToken,
 ];
 
 /** The program that runs inside the store's transactions. */

@@ -106,6 +106,7 @@ export function localDeps(config: Config): Omit<LocalDeps, 'store' | 'signIns'> 
     render: { trace: renderTrace, record: renderRecord },
     start: () => undefined,
     changed: () => undefined,
+    cutToken: () => undefined,
   };
 }
 

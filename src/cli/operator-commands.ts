@@ -37,6 +37,7 @@ export function addOperatorCommands(program: Command, { show }: Actions): void {
   });
   addAccessGroups(addGroup);
   addSkillCommands(addGroup, show);
+  addTokenCommands(addGroup, show);
   const signIns = addGroup('sign-ins', 'manage signed-in browsers', () => import('./sign-in.ts'), {
     list: ['list signed-in browsers', (run) => run.listSignIns],
   });
@@ -65,6 +66,22 @@ function addSkillCommands(addGroup: ReturnType<typeof createAddGroup>, show: Act
       .option('--accept <digest>', 'accept the version with this digest'),
     async (name: string | undefined, options: { accept?: string }) =>
       (await import('./skills.ts')).checkSkills(name, options),
+  );
+}
+
+function addTokenCommands(addGroup: ReturnType<typeof createAddGroup>, show: Actions['show']): void {
+  const tokens = addGroup('tokens', 'manage tokens of programs', () => import('./tokens.ts'), {
+    list: ['list the tokens', (run) => run.listTokens],
+    'revoke <token>': ['revoke one by its id or name', (run) => run.revokeNamed],
+  });
+  show(
+    tokens
+      .command('create <name>')
+      .description('create one and print it, once')
+      .requiredOption('--scopes <scopes>', 'what it may do: chat,read,operate')
+      .option('--days <days>', 'when it expires (default: never)'),
+    async (name: string, options: { scopes: string; days?: string }) =>
+      (await import('./tokens.ts')).addToken(name, options),
   );
 }
 

@@ -19,6 +19,7 @@ export const sendMessage = operation({
   name: 'agent',
   method: 'POST',
   right: 'owner',
+  scope: 'operate',
   summary:
     'Sends an agent a message; answers once it is stored, with the id of the run that it starts or joins',
   input: z.strictObject({
@@ -74,6 +75,7 @@ export const waitForRun = operation({
   name: 'agent/wait',
   method: 'GET',
   right: 'owner',
+  scope: 'operate',
   summary: 'Waits until a run has ended, and returns its result; never stops the run',
   input: z.strictObject({
     runId,
@@ -91,6 +93,7 @@ export const cancelRun = operation({
   name: 'agent/cancel',
   method: 'POST',
   right: 'owner',
+  scope: 'operate',
   summary:
     'Stops a run and its sub-agents, or cancels its waiting message; with a session: all that programs have there',
   input: z.union([z.strictObject({ runId }), z.strictObject({ session: name })]),

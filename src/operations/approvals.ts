@@ -21,6 +21,7 @@ export const listApprovals = operation({
   name: 'approvals',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Lists calls that wait for an approval, and calls that are allowed for longer, newest first',
   answer: z.object({
     open: z

@@ -67,6 +67,7 @@ export const listLanes = operation({
   name: 'lanes',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Lists lanes 25 at a time: those with a run or waiting messages first, then idle conversations',
   input: z.object({
     after: place.exactOptional().describe('`next` of the previous page'),
@@ -95,6 +96,7 @@ export const setMode = operation({
   name: 'lanes/mode',
   method: 'POST',
   right: 'owner',
+  scope: 'operate',
   summary: 'Changes the queue mode of a conversation, as the chat command does',
   input: z.strictObject({ lane: z.string().min(1).max(2_048), mode: z.enum(queueModes) }),
   answer: z.object({ status: z.literal('done') }),

@@ -18,10 +18,11 @@ import {
 } from './sign-ins.ts';
 import { listCommands, reload, type StatusDeps, showStatus } from './status.ts';
 import { listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubagent } from './subagents.ts';
+import { addToken, endToken, listTokens, type TokensDeps } from './tokens.ts';
 import { type WhyDeps, why } from './why.ts';
 
 /** Dependencies of the operations that also run without a gateway, on a store that the command line has opened. */
-export type LocalDeps = QueueDeps & WhyDeps & PairDeps & ApprovalsDeps & LinksDeps & SignInsDeps;
+export type LocalDeps = QueueDeps & WhyDeps & PairDeps & ApprovalsDeps & LinksDeps & SignInsDeps & TokensDeps;
 
 /** Dependencies of all operations, which only a gateway has. */
 export type GatewayDeps = LocalDeps & StatusDeps & AgentDeps & LanesDeps & NoticesDeps & SignInLinksDeps;
@@ -46,4 +47,5 @@ export const operations: readonly ListedOperation[] = [
   ...[listLinks, removeAccount],
   ...[listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubagent],
   ...[issueSignInLinks, listSignIns, endSignIns],
+  ...[listTokens, addToken, endToken],
 ];

@@ -24,6 +24,7 @@ export const listNotices = operation({
   name: 'notices',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: "Lists the owner's open notices and questions, newest first",
   answer: z.object({
     notices: z
@@ -59,6 +60,7 @@ export const dismissNotice = operation({
   name: 'notices/dismiss',
   method: 'POST',
   right: 'owner',
+  scope: 'operate',
   summary: 'Removes a notice from the lists',
   input: z.strictObject({ id }),
   answer: z.object({ status: z.literal('dismissed') }),

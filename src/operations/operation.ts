@@ -5,6 +5,7 @@
  */
 import type { z } from 'zod';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import type { TokenScope } from '#contracts/token-scope.ts';
 import { stripText } from '../logging/redaction.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
@@ -22,6 +23,8 @@ export type Operation<Deps, Input extends z.ZodType, Answer extends z.ZodType> =
   /** `GET` changes nothing, and its input consists of texts; a `POST` is safe to repeat. */
   readonly method: 'GET' | 'POST';
   readonly right: Right;
+  /** The scope with which a token may call it; absent: no token may. */
+  readonly scope?: TokenScope;
   /** One sentence for readers of the API's description. */
   readonly summary: string;
   readonly input?: Input;
@@ -34,9 +37,12 @@ export type Operation<Deps, Input extends z.ZodType, Answer extends z.ZodType> =
 
 /** Who calls. */
 export type Caller = {
-  /** Recorded as the author of a change: `console` for the holder of the access token, `page` for a browser. */
+  /**
+   * Recorded as the author of a change: `console` for the holder of the access token, `page` for a browser,
+   * `token:<name>` for a program.
+   */
   readonly by: string;
-  /** The sign-in of the calling browser; undefined for the holder of the access token. */
+  /** The sign-in of the calling browser; undefined for the holder of a token. */
   readonly signIn: string | undefined;
   /** Aborts when the caller has gone away. It only ends waiting. */
   readonly signal: AbortSignal;

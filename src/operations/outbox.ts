@@ -16,6 +16,7 @@ export const listOutbox = operation({
   name: 'outbox',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Lists undelivered messages, newest first',
   answer: z.object({
     parts: z
@@ -38,6 +39,7 @@ export const listOutbox = operation({
 const acting = {
   method: 'POST',
   right: 'owner',
+  scope: 'operate',
   input: z.strictObject({ key: z.string().min(1).max(300).describe('Of the part, as listed') }),
   answer: z.object({ status: z.literal('done') }),
   refusals: ['not_found', 'not_possible'],

@@ -39,6 +39,7 @@ export const listQueue = operation({
   name: 'queue',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Lists the waiting messages of all conversations, next first',
   answer: z.object({
     items: z
@@ -58,6 +59,7 @@ export const showQueued = operation({
   name: 'queue/text',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Shows the complete text of a waiting message',
   input: z.object({ id: z.string().min(1).max(100).describe('As listed') }),
   answer: z.object({ text: z.string() }),
@@ -71,6 +73,7 @@ export const showQueued = operation({
 const changing = {
   method: 'POST',
   right: 'owner',
+  scope: 'operate',
   input: z.strictObject({ id: z.string().min(1).max(100).describe('As listed, or the beginning of it') }),
   answer: z.object({
     id: z.string(),

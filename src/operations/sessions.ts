@@ -25,6 +25,7 @@ export const listSessions = operation({
   name: 'sessions',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Lists the most recently used conversations, with tokens and cost (micro-dollars)',
   input: z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) }),
   answer: z.object({ sessions: z.array(z.object(report)).readonly() }),
@@ -40,6 +41,7 @@ export const showSession = operation({
   name: 'sessions/show',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Shows one conversation, with its spending by purpose and its summary',
   input: z.object({ id }),
   answer: z.object({
@@ -81,6 +83,7 @@ export const listMessages = operation({
   name: 'sessions/messages',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Lists messages of a conversation, newest last, including those that a summary replaces',
   input: z.object({
     id,

@@ -49,6 +49,7 @@ export const showStatus = operation({
   name: 'status',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Shows the version, model, channels and current problems',
   answer: status,
   run: (deps: StatusDeps) => deps.status(),
@@ -61,6 +62,7 @@ export const reload = operation({
   name: 'reload',
   method: 'POST',
   right: 'owner',
+  scope: 'operate',
   summary: 'Reloads the configuration, and applies what it can without a restart',
   answer: z.discriminatedUnion('kind', [
     z.object({
@@ -82,6 +84,7 @@ export const listCommands = operation({
   name: 'commands',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Lists the chat commands',
   answer: z.object({
     commands: z

@@ -48,6 +48,7 @@ export const listSubagents = operation({
   name: 'subagents',
   method: 'GET',
   right: 'operator',
+  scope: 'read',
   summary: 'Lists the newest sub-agents; cost in micro-dollars',
   answer: z.object({ subagents: z.array(child).readonly() }),
   run: async ({ store }: StoreDeps) => ({ subagents: await store.read(readChildren, { limit: known }) }),
@@ -59,6 +60,7 @@ const naming = { right: 'operator', input: z.object({ id }), refusals: ['not_fou
 export const showSubagent = operation({
   ...naming,
   name: 'subagents/info',
+  scope: 'read',
   method: 'GET',
   summary: 'Shows a sub-agent with its task and result',
   answer: child,
@@ -72,6 +74,7 @@ export const showSubagent = operation({
 export const showSubagentLog = operation({
   ...naming,
   name: 'subagents/log',
+  scope: 'read',
   method: 'GET',
   summary: 'Shows what a sub-agent has read and said: its latest messages, newest last',
   answer: z.object({ messages: z.array(transcriptMessage).readonly() }),
@@ -89,6 +92,7 @@ const directing = { ...naming, method: 'POST', refusals: [...naming.refusals, 'n
 export const steerSubagent = operation({
   ...directing,
   name: 'subagents/steer',
+  scope: 'operate',
   summary: 'Sends a sub-agent a message, which it reads before its next step',
   input: z.strictObject({
     id,
@@ -111,6 +115,7 @@ export const steerSubagent = operation({
 export const stopSubagent = operation({
   ...directing,
   name: 'subagents/stop',
+  scope: 'operate',
   summary: 'Stops a sub-agent and everything below it',
   input: z.strictObject({ id }),
   answer: z.object({ id: z.string(), stopped: z.int() }),

@@ -18,7 +18,7 @@ const understood = `These ids are understood:
   a tool call: <run>/<call>; a recent one also by its own id
   a question: its id, or the code that the person was shown
   people (telegram:123), sessions and session keys, conversations, bot accounts, processes
-  sign-ins and alerts; a name given with “agent --key”
+  sign-ins, tokens and alerts; a name given with “agent --key”
 Sign-ins that have ended and processes that are gone leave no record.`;
 
 /**
@@ -29,6 +29,7 @@ export const why = operation({
   name: 'why',
   method: 'GET',
   right: 'owner',
+  scope: 'read',
   summary: 'Says what became of a message, or what any other id refers to, as lines of text',
   input: z.object({
     id: z.string().min(1).max(300).describe('Any id that Parley or the network gave it'),

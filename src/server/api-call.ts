@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import type { TokenScope } from '#contracts/token-scope.ts';
 import { atConsole, atPage } from '../commands/pair.ts';
 import { type GatewayDeps, operations } from '../operations/list.ts';
 import { type Caller, Refusal, type RefusalCode } from '../operations/operation.ts';
-import { signInIdOf } from './identity.ts';
+import { type Identity, signInIdOf } from './identity.ts';
 import { refuse } from './request-auth.ts';
 import type { RouteAccess } from './request-guard.ts';
 
@@ -21,6 +22,8 @@ export type ApiCall<Input extends z.ZodType = z.ZodType, Answer extends z.ZodTyp
   /** One sentence that says what the call does, for readers of the API's description. */
   readonly summary: string;
   readonly access: Exclude<RouteAccess, 'webhook'>;
+  /** The scope with which a token may make it; absent: no token may. */
+  readonly scope?: TokenScope;
   /** The query of a GET, the body of a POST. */
   readonly input?: Input;
   /** Absent: the answer has no body. */
@@ -53,14 +56,14 @@ export function serveCall<Input extends z.ZodType, Answer extends z.ZodType>(
   call: ApiCall<Input, Answer>,
   handle: (input: z.output<Input>, exchange: Exchange) => Promise<z.output<Answer> | FastifyReply>,
 ): void {
-  const { method, path: url, access, input } = call;
+  const { method, path: url, access, scope, input } = call;
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const parsed = input?.safeParse(method === 'GET' ? request.query : request.body);
     if (parsed?.success === false) return refuse(reply, { status: 400, code: 'invalid_request' });
     // Without a schema the handler takes no input.
     return handle(parsed?.data as z.output<Input>, { request, reply });
   };
-  app.route({ method, url, config: { access, call }, handler });
+  app.route({ method, url, config: { access, call, ...(scope && { scope }) }, handler });
 }
 
 /** Serves every operation at `/api/<name>`, to those who have its right. */
@@ -81,5 +84,10 @@ function callerOf({ request, reply }: Exchange): Caller {
   const gone = new AbortController();
   reply.raw.once('close', () => gone.abort());
   const signIn = signInIdOf(request.identity);
-  return { by: signIn === undefined ? atConsole : atPage, signIn, signal: gone.signal };
+  return { by: authorOf(request.identity), signIn, signal: gone.signal };
+}
+
+function authorOf(identity: Identity | undefined): string {
+  if (identity?.kind === 'token') return `token:${identity.token.name}`;
+  return identity?.kind === 'session' ? atPage : atConsole;
 }

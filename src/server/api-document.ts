@@ -18,6 +18,7 @@ const description = {
   path: '/openapi.json',
   summary: 'Describes the API: this document',
   access: 'owner',
+  scope: 'read',
   answer: z.looseObject({ openapi: z.string() }),
 } as const;
 
@@ -59,7 +60,7 @@ function documentOf(calls: readonly ApiCall[], { version = '', cookieName }: Api
     paths,
     components: {
       securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'The access token' },
+        token: { type: 'http', scheme: 'bearer', description: tokens },
         cookie: { type: 'apiKey', in: 'cookie', name: cookieName(), description: 'Of a signed-in browser' },
       },
       parameters: { change: changing },
@@ -68,6 +69,9 @@ function documentOf(calls: readonly ApiCall[], { version = '', cookieName }: Api
     },
   };
 }
+
+const tokens =
+  'The access token, or a token that has the scope named by `x-scope`; calls without one need the access token.';
 
 const changing = {
   ...{ name: changeHeader, in: 'header', required: true, schema: { type: 'string' } },
@@ -79,11 +83,12 @@ const refusal = z.object({
 });
 
 function operationOf(call: ApiCall): JsonObject {
-  const { method, summary, access, input } = call;
+  const { method, summary, access, scope, input } = call;
   const isChange = method === 'POST';
   return {
     summary,
     ...securityOf(access),
+    ...(scope && { 'x-scope': scope }),
     parameters: [
       ...[...call.path.matchAll(/:(\w+)/g)].map(([, name]) => ({ ...inPath, name })),
       ...(isChange ? [{ $ref: '#/components/parameters/change' }] : queryOf(input)),

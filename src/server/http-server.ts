@@ -38,6 +38,7 @@ import { mountRequestAuth } from './request-auth.ts';
 import { asksForSocket, sourceOf } from './request-guard.ts';
 import { mountSignIn, mountStatus } from './sign-in-routes.ts';
 import { createSignInCodes, createSignIns, type SignInStore, type SignIns } from './sign-ins.ts';
+import { createTokenCheck } from './tokens.ts';
 
 export type HttpServerDeps = {
   readonly host: string;
@@ -63,7 +64,7 @@ export type HttpServerDeps = {
   readiness(): Promise<Readiness>;
   status: GatewayDeps['status'];
   /** Dependencies of the API's operations, besides those that the server has. */
-  readonly operations: Omit<GatewayDeps, 'store' | 'log' | 'status' | 'signIns' | 'issueLinks'>;
+  readonly operations: Omit<GatewayDeps, 'store' | 'log' | 'status' | 'signIns' | 'issueLinks' | 'cutToken'>;
   /** The text of `/metrics`; the route is absent without it. */
   metrics?(): Promise<string>;
 };
@@ -163,7 +164,8 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   const watch = watchSignIns(signIns, log);
   app.addHook('onListen', async () => watch.start());
   app.addHook('preClose', async () => watch.stop());
-  const identities = createIdentityCheck({ token, signIns, limiter });
+  const tokens = createTokenCheck({ store, clock, log });
+  const identities = createIdentityCheck({ token, signIns, tokens, limiter });
   const whose = (request: FastifyRequest) => sourceOf(request.ip, request.socket.remoteAddress);
   // All ports of a host share its cookies, so the name contains the port.
   const cookieName = () => `parley-${parts.port()}`;
@@ -187,7 +189,8 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   app.register(async (scope) => {
     const { operations, status } = deps;
     mountStatus(scope, deps);
-    serveOperations(scope, { ...operations, store, log, status, signIns, issueLinks: parts.links });
+    const cutToken = requests.end;
+    serveOperations(scope, { ...operations, store, log, status, signIns, issueLinks: parts.links, cutToken });
     mountSignIn(scope, {
       cookieName,
       codes: parts.codes,
@@ -256,29 +259,29 @@ function boundPort(app: FastifyInstance): number | undefined {
   return typeof address === 'object' && address !== null ? address.port : undefined;
 }
 
-/** The pending requests of signed-in browsers. */
+/** The pending requests of signed-in browsers and of tokens. */
 type OpenRequests = {
-  /** Cuts the requests of a sign-in that has ended, since they were authorized when they started. */
-  end(session: string): void;
+  /** Cuts the requests of a sign-in or token that has ended, since they were authorized when they started. */
+  end(id: string): void;
 };
 
 /** One of them may be the sign-out itself, whose answer should still arrive. */
 const cutGraceMs = 400;
 
-/** Tracks the requests of each sign-in. Call it after adding the hook that checks access. */
+/** Tracks the requests of each sign-in and token. Call it after adding the hook that checks access. */
 function watchRequests(app: FastifyInstance): OpenRequests {
   const open = new Map<IncomingMessage, string>();
   app.addHook('onRequest', async ({ identity, raw }, reply) => {
-    const session = signInIdOf(identity);
+    const id = identity?.kind === 'token' ? identity.token.id : signInIdOf(identity);
     // WebSockets are closed by `closeSockets`.
-    if (session === undefined || raw.headers.upgrade !== undefined) return;
-    open.set(raw, session);
+    if (id === undefined || raw.headers.upgrade !== undefined) return;
+    open.set(raw, id);
     reply.raw.once('close', () => open.delete(raw));
   });
   return {
-    end: (session) => {
+    end: (id) => {
       const cut = () => {
-        for (const [{ socket }, its] of open) if (its === session) socket.destroy();
+        for (const [{ socket }, its] of open) if (its === id) socket.destroy();
       };
       setTimeout(cut, cutGraceMs).unref();
     },

@@ -35,6 +35,7 @@ const modules = [
   'sign-in-view',
   'sign-ins-view',
   'status-view',
+  'tokens-view',
   'text-blocks',
   'undelivered-view',
   'why-view',

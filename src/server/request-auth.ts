@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { isStoreAway } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import type { TokenScope } from '#contracts/token-scope.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 import type { Identity, IdentityCheck } from './identity.ts';
 import { asksForSocket, judgeHead, type RouteAccess, securityHeaders } from './request-guard.ts';
@@ -10,6 +11,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. Default: the owner. */
     readonly access?: RouteAccess;
+    /** The scope with which a token may call the route. Default: no token may. */
+    readonly scope?: TokenScope;
     /** True for routes that may be upgraded to a WebSocket. */
     readonly isSocket?: boolean;
   }
@@ -65,7 +68,7 @@ async function refusalOf(
   request: FastifyRequest,
   deps: RequestAuthDeps,
 ): Promise<Refusal | undefined> {
-  const { access = 'owner', isSocket = false } = request.routeOptions.config;
+  const { access = 'owner', scope, isSocket = false } = request.routeOptions.config;
   const verdict = judgeHead({ method: request.method, headers: request.headers, access }, deps.origins());
   if (verdict.kind === 'refuse')
     return verdict.code === 'host_not_allowed'
@@ -75,7 +78,7 @@ async function refusalOf(
   if (asksForSocket(request.headers) && !isSocket) return { status: 404, code: 'not_found' };
   if (access === 'webhook' || (access === 'public' && !verdict.bearerOnly)) return undefined;
   request.identity = await identify(app, request, deps);
-  return identityRefusal(request.identity, { access, bearerOnly: verdict.bearerOnly });
+  return identityRefusal(request.identity, { access, scope, bearerOnly: verdict.bearerOnly });
 }
 
 /** Returns the text for a Host that isn't allowed. The name is untrusted, so only a well-formed one is repeated. */
@@ -95,13 +98,23 @@ function identify(app: FastifyInstance, request: FastifyRequest, deps: RequestAu
   });
 }
 
-function identityRefusal(
-  identity: Identity,
-  { access, bearerOnly }: { readonly access: RouteAccess; readonly bearerOnly: boolean },
-): Refusal | undefined {
+type RouteRule = {
+  readonly access: RouteAccess;
+  readonly scope: TokenScope | undefined;
+  /** A browser's cookie doesn't count. */
+  readonly bearerOnly: boolean;
+};
+
+function identityRefusal(identity: Identity, { access, scope, bearerOnly }: RouteRule): Refusal | undefined {
   switch (identity.kind) {
     case 'bearer':
       return undefined;
+    case 'token': {
+      // One text for every route, whether it exists or not.
+      const text = `The token “${identity.token.name}” may not do this. Its scopes: ${identity.token.scopes.join(', ')}.`;
+      const isEnough = scope !== undefined && identity.token.scopes.includes(scope);
+      return isEnough ? undefined : { status: 403, code: 'scope_missing', text };
+    }
     case 'session':
       if (access === 'operator') return { status: 403, code: 'token_required' };
       return bearerOnly ? { status: 403, code: 'origin_missing' } : undefined;

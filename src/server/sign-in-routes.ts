@@ -135,6 +135,7 @@ const figures = {
   path: '/metrics',
   summary: 'Metrics for Prometheus',
   access: 'owner',
+  scope: 'read',
   answer: z.string(),
   answerType: 'text/plain; version=0.0.4; charset=utf-8',
 } as const;

@@ -9,6 +9,7 @@ import { deliveryTables } from './migrations/0001/delivery.ts';
 import { intakeTables } from './migrations/0001/intake.ts';
 import { laneTables } from './migrations/0001/lanes.ts';
 import { addApprovals } from './migrations/0002-add-approvals.ts';
+import { addTokens } from './migrations/0003-add-tokens.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -30,6 +31,7 @@ export const migrations: SchemaSteps = declareSteps({
   // Released with 0.2.0.
   '0001-schema': { adds: { tables: firstTables }, fingerprint: 'fb48c22094bd7c3b' },
   '0002-add-approvals': { adds: addApprovals, fingerprint: '397dc857a4692a02' },
+  '0003-add-tokens': { adds: addTokens, fingerprint: 'b022c7f5630c6043' },
 });
 
 /** Names of the migrations, in order. */

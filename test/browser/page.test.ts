@@ -405,6 +405,29 @@ describe('the page', () => {
     await page.close();
   });
 
+  it('creates a token, shows it once, and revokes it', async () => {
+    const page = await openPage();
+    await page.locator('details.status > summary').click();
+    const tokens = page.locator('details.tokens');
+    await tokens.locator('summary').click();
+    await tokens.getByRole('button', { name: 'Create token' }).waitFor();
+    await tokens.getByLabel('Name').fill('script');
+    await tokens.getByRole('button', { name: 'Create token' }).click();
+    await tokens.getByText('Choose what it may do.').waitFor();
+    await tokens.getByLabel('read:').check();
+    await tokens.getByRole('button', { name: 'Create token' }).click();
+    const secret = (await tokens.locator('code').textContent()) ?? '';
+    const status = () =>
+      fetch(`${gateway.url}/api/sessions`, { headers: { authorization: `Bearer ${secret}` } });
+    expect((await status()).status).toBe(200);
+    expect(await axeViolations(page)).toEqual([]);
+    await tokens.getByRole('button', { name: 'Revoke script' }).click();
+    await tokens.getByText('read; never used').waitFor({ state: 'detached' });
+    expect(await tokens.locator('code').count()).toBe(0);
+    expect((await status()).status).toBe(401);
+    await page.close();
+  });
+
   it('says that it could not sign out and keeps unsent messages', async () => {
     const page = await openPage();
     gateway.session.isAway = true;

@@ -140,6 +140,9 @@ describeRow('the API', (atEnd) => {
       'post /api/sign-in': () => post('/api/sign-in', { token }),
       'get /api/sign-ins': () => get('/api/sign-ins'),
       'post /api/sign-ins/end': () => post('/api/sign-ins/end', { others: true }),
+      'post /api/tokens/create': () => post('/api/tokens/create', { name: 'script', scopes: ['chat'] }),
+      'get /api/tokens': () => get('/api/tokens'),
+      'post /api/tokens/revoke': () => post('/api/tokens/revoke', { which: 'script' }),
       'post /api/sign-out': () => post('/api/sign-out'),
     };
     const described = Object.entries(description.paths).flatMap(([path, operations]) =>

@@ -43,6 +43,9 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   'subagents/stop': ['subagents', 'stop', 'abc'],
   'sign-ins': ['sign-ins', 'list'],
   'sign-ins/end': ['sign-ins', 'end', 'abc'],
+  tokens: ['tokens', 'list'],
+  'tokens/create': ['tokens', 'create', 'script', '--scopes', 'chat,read', '--days', '30'],
+  'tokens/revoke': ['tokens', 'revoke', 'script'],
 };
 const withoutCommand = [
   ...['status', 'reload', 'commands', 'agent', 'agent/wait', 'agent/cancel', 'lanes', 'lanes/mode'],

@@ -19,7 +19,8 @@ describe('the limiter of wrong tokens', () => {
       lockouts: noLockouts,
     });
     const signIns = { find: async () => ({ kind: 'nobody' }) as const };
-    const identities = createIdentityCheck({ token, limiter, signIns });
+    const tokens = { find: async () => ({ kind: 'none' }) as const };
+    const identities = createIdentityCheck({ token, limiter, signIns, tokens });
     const kinds = new Map<string, number>();
     const identify = (value: string, source: string) =>
       identities.identify({ authorization: `Bearer ${value}`, cookie: undefined, source });

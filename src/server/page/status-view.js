@@ -2,6 +2,7 @@ import { ApprovalsView } from '/page/approvals-view.js';
 import { parleyCommand } from '/page/own-command.js';
 import { SessionsView } from '/page/sessions-view.js';
 import { SignInsView } from '/page/sign-ins-view.js';
+import { TokensView } from '/page/tokens-view.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
 
@@ -31,6 +32,7 @@ export function StatusView({ status, connection, onLanes, onSignOut }) {
       <${SessionsView} />
       <${ApprovalsView} />
       <${SignInsView} />
+      <${TokensView} />
       <button class="quiet" onClick=${onSignOut}>Sign out this browser</button>
     </div>
   </details>`;

@@ -33,6 +33,7 @@ export const keyColumns = {
   runs: 'id',
   sessions: 'id',
   signIns: 'id',
+  tokens: 'id',
   transcript: 'id',
 } as const;
 

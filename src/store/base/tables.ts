@@ -48,6 +48,7 @@ export type Tables = {
   linkGuesses: LinkGuessesTable;
   itemChanges: ItemChangesTable;
   signIns: SignInsTable;
+  tokens: TokensTable;
   lockouts: LockoutsTable;
   children: ChildrenTable;
   trees: TreesTable;
@@ -432,6 +433,25 @@ export type SignInsTable = {
   createdAt: number;
   lastSeenAt: number;
   expiresAt: number;
+};
+
+/** Tokens of programs. Rows stay. */
+export type TokensTable = {
+  id: string;
+  /** Unique among those that aren't revoked. */
+  name: string;
+  /** `TokenScope`s, separated by spaces. */
+  scopes: string;
+  /** Hash of the secret, which isn't stored. */
+  secretHash: string;
+  /** As `decidedBy` in `ApprovalsTable`. */
+  createdBy: string;
+  createdAt: number;
+  /** Null if it never expires. */
+  expiresAt: number | null;
+  /** To within a minute. */
+  lastUsedAt: number | null;
+  revokedAt: number | null;
 };
 
 /** An address that has sent too many wrong secrets. */

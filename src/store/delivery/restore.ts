@@ -41,6 +41,8 @@ export const endPartsAfterRestore: StoreCommand<Record<never, never>, ActedResto
     for (const { key } of parts) await endPart(tx, { key, state: 'unknown', problem });
     await distrustSending(tx);
     await tx.db.deleteFrom('signIns').execute();
+    // A token that was revoked since the backup must not come back.
+    await tx.db.updateTable('tokens').set({ revokedAt: tx.now }).where('revokedAt', 'is', null).execute();
     return { madeAt, parts: parts.length };
   },
 };

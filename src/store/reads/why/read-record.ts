@@ -13,6 +13,7 @@ export type RecordTrace =
   | { readonly kind: 'process'; readonly process: ProcessFacts }
   | { readonly kind: 'person'; readonly person: PersonFacts }
   | { readonly kind: 'sign-in'; readonly signIn: SignInFacts }
+  | { readonly kind: 'token'; readonly token: TokenFacts }
   | { readonly kind: 'alert'; readonly alert: AlertFacts };
 
 /** Reference to a record; `id` is as requested. */
@@ -35,6 +36,8 @@ export async function readRecord(tx: Tx, { kind, id }: RecordSubject): Promise<R
       return { kind, person: await readPerson(tx, id) };
     case 'sign-in':
       return { kind, signIn: await readSignIn(tx, id) };
+    case 'token':
+      return { kind, token: await readToken(tx, id) };
     case 'alert':
       return { kind, alert: await readAlert(tx, id) };
     default:
@@ -147,6 +150,15 @@ export type SignInFacts = Awaited<ReturnType<typeof readSignIn>>;
 
 function readSignIn(tx: Tx, id: string) {
   return readRow(tx, 'signIns', id, ['id', 'browser', 'createdAt', 'lastSeenAt', 'expiresAt']);
+}
+
+/** A program's token as shown by `why`. */
+export type TokenFacts = Awaited<ReturnType<typeof readToken>>;
+
+async function readToken(tx: Tx, id: string) {
+  const what = ['id', 'name', 'scopes', 'createdBy'] as const;
+  const times = ['createdAt', 'expiresAt', 'lastUsedAt', 'revokedAt'] as const;
+  return withoutNulls(await readRow(tx, 'tokens', id, [...what, ...times]));
 }
 
 /** An alert for the owner, as shown by `why`. */

@@ -69,6 +69,7 @@ async function findRecord(tx: Tx, id: string): Promise<RecordSubject | undefined
   if (await isKey(tx, 'accounts', id)) return { kind: 'account', id };
   if (await isKey(tx, 'boots', id)) return { kind: 'process', id };
   if (await isKey(tx, 'signIns', id)) return { kind: 'sign-in', id };
+  if (await isKey(tx, 'tokens', id)) return { kind: 'token', id };
   return (await isKey(tx, 'ownerNotices', id)) ? { kind: 'alert', id } : undefined;
 }
 
