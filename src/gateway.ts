@@ -42,6 +42,7 @@ import { createMarkdownFormatter } from './replies/markdown-formatter.ts';
 import { createTextShaper } from './replies/text-shaper.ts';
 import { settingsApplier } from './roles/apply-settings.ts';
 import {
+  healthOf,
   openChannels,
   openHealth,
   openServer,
@@ -435,6 +436,11 @@ async function loadPlugins(
   const { workspaceReader } = plugins;
   const core = corePlugin({
     ...{ store, start, config, shaper, workspaceReader, toolSender, capabilitiesFor, agents, hooks },
+    gateway: {
+      status: healthOf(stage, host).status,
+      plugins: plugins.reports,
+      ...(stage.reload && { reload: stage.reload }),
+    },
   });
   const { models } = stage.model;
   const subagents = subagentsPlugin({ config, store, probe, models, start, hooks });

@@ -149,7 +149,8 @@ export async function openHealth(stage: StageDeps, host: ChannelHost): Promise<{
   return { url };
 }
 
-function healthOf(stage: StageDeps, host: ChannelHost, hasSpace?: () => boolean) {
+/** Creates what reports this process's health. */
+export function healthOf(stage: StageDeps, host: ChannelHost, hasSpace?: () => boolean) {
   const { store, clock, version, model, meters, failures, redact, redis } = stage;
   return gatewayHealth({
     ...{ store, clock, version, model, meters, failures, redact },

@@ -7,6 +7,7 @@ import { bytesOf } from '../config/units.ts';
 import { mediaFolder } from '../inbound/media.ts';
 import { readLastRoute } from '../store/delivery/tool-send.ts';
 import { mayUseTool } from '../subagents/tool-policy.ts';
+import { createGatewayTool, type GatewayDeps } from './gateway.ts';
 import { createMessageTool, type MessageToolDeps } from './message.ts';
 import type { OutgoingFilesDeps } from './outgoing-files.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
@@ -36,7 +37,7 @@ export function outgoingFilesFor({ config, workspaceReader, agents }: FilesDeps)
 export function corePlugin(
   deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor' | 'hooks'> &
     FilesDeps &
-    SessionsSendDeps,
+    SessionsSendDeps & { readonly gateway: GatewayDeps },
 ): PluginDefinition {
   const { toolSender, shaper, capabilitiesFor, hooks, store, workspaceReader } = deps;
   const files = outgoingFilesFor(deps);
@@ -60,6 +61,8 @@ export function corePlugin(
       tools.register('sessions_history', (run) => createSessionsHistoryTool(store, run));
       tools.register('skill', (run) => run.skills && createSkillTool(skills, run.skills));
       tools.register('sessions_send', (run) => createSessionsSendTool(deps, run));
+      const gateway = createGatewayTool(deps.gateway);
+      tools.register(gateway.name, () => gateway);
       return () => undefined;
     },
   };

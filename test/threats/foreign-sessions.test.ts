@@ -133,6 +133,7 @@ function toolsOf(
   const plugin = corePlugin({
     store,
     start: () => undefined,
+    gateway: { status: () => Promise.reject(new Error('not here')), plugins: () => [] },
     toolSender: post,
     ...shaping,
     ...files,
