@@ -12,7 +12,7 @@ import { benchBundleFolder, bundleFolder, packedFolder, testBundleFolder } from 
 /** Entries by file name; modules that they load by URL are found on the way. */
 const entries = { main: 'src/main.ts' };
 const benchEntries = { 'lane-process': 'bench/lanes/process.ts' };
-const testModules = ['parley-under-test', 'effect-plugin', 'slow-tool', 'faulty-tools'];
+const testModules = ['parley-under-test', 'effect-plugin', 'slow-tool', 'faulty-tools', 'web-tools'];
 const testEntries = {
   ...entries,
   ...Object.fromEntries(testModules.map((name) => [name, `test/e2e/${name}.ts`])),

@@ -12,11 +12,7 @@ import { suggestName } from '../config/suggestion.ts';
 export const deniedToChildren: readonly string[] = [
   'gateway',
   'agents_list',
-  'channel_login',
   'session_status',
-  'schedule',
-  'memory_search',
-  'memory_get',
   'sessions_send',
 ];
 

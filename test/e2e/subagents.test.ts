@@ -1,11 +1,13 @@
 /** Sub-agents through the real gateway, from a message on Telegram to the one answer. */
 import { beforeAll, describe, test } from 'vitest';
+import { deniedToChildren, deniedToTheDeepest, taskTools } from '../../src/subagents/tool-policy.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Turn } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
-import { openStage, type Stage } from './stage.ts';
+import { loadable } from './parley-process.ts';
+import { openStage, type Stage, startStage } from './stage.ts';
 import { hasResults, isSubagent, shows, spawns } from './subagent-play.ts';
 import { until } from './until.ts';
 
@@ -28,6 +30,21 @@ const children = (stage: Stage) =>
   readStore(stage.dataDir, 'select label, state, status, told, depth from children order by label');
 
 describe.concurrent('a message whose run starts sub-agents', () => {
+  test("offers every tool that the sub-agents' lists name to an owner's run", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const env = { TEST_PLUGIN: loadable('web-tools') };
+    const stage = await startStage({ config: { owners: ['telegram:501'] }, env }, onTestFinished);
+    stage.model.script(() => ({ text: 'Hello.' }));
+    const person = stage.person('telegram');
+    person.says('Hello?');
+    await until(() => person.standing().length > 0, { what: 'the answer' });
+    const offered = stage.model.requests.flatMap(({ body }) => toolsOf(body));
+    const named = [...deniedToChildren, ...deniedToTheDeepest, ...taskTools];
+    expect(named.filter((name) => !offered.includes(name))).toEqual([]);
+  });
+
   test('waits for two sub-agents in one run, each with its task, tools and model', async ({
     expect,
     onTestFinished,
