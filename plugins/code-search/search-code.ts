@@ -38,7 +38,7 @@ export async function searchCode(baseUrl: string, question: Question): Promise<S
       signal: AbortSignal.any([question.signal, question.until]),
     });
     // Dropped unread: whatever a refusal says, the sentence is ours.
-    const refusal = refusalOf(host, { status: statusCode, type: String(headers['content-type'] ?? '') });
+    const refusal = refusalSentence(host, { status: statusCode, type: String(headers['content-type'] ?? '') });
     if (refusal !== undefined) {
       body.on('error', () => undefined).destroy();
       throw problem(refusal);
@@ -140,7 +140,7 @@ async function* upTo(chunks: AsyncIterable<Uint8Array>, most: number): AsyncGene
 }
 
 /** Says why an answer has no matches to read; undefined if it may have some. */
-function refusalOf(
+function refusalSentence(
   host: string,
   { status, type }: { readonly status: number; readonly type: string },
 ): string | undefined {
