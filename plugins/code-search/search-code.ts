@@ -38,7 +38,10 @@ export async function searchCode(baseUrl: string, question: Question): Promise<S
       signal: AbortSignal.any([question.signal, question.until]),
     });
     // Dropped unread: whatever a refusal says, the sentence is ours.
-    const refusal = refusalSentence(host, { status: statusCode, type: String(headers['content-type'] ?? '') });
+    const refusal = refusalSentence(host, {
+      status: statusCode,
+      type: String(headers['content-type'] ?? ''),
+    });
     if (refusal !== undefined) {
       body.on('error', () => undefined).destroy();
       throw problem(refusal);
