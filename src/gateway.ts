@@ -108,6 +108,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     closers.add('live events', live.close);
     const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
     const hooks = createHooks({ log, clock, onSuspended: suspensionAlerts(store) });
+    if (config.hooks.length > 0) {
+      const { openScriptHooks } = await import('./hooks/script-hooks.ts');
+      await openScriptHooks(config, { hooks, log });
+    }
     const model = await openModel({ ...options, store, clock, closers, redact, hooks });
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
@@ -280,7 +284,8 @@ function wireIntake(stage: StageDeps, { policy, space, owner }: IntakeParts): Ch
     stage.config.agents.find((agent) => agent.id === id)?.reasoning ?? 'off';
   const { models } = model;
   const budgets = createBudgetRules(stage.config);
-  const commands = { models, budgets, agentReasoning, agentName, contextWindow };
+  const hooks = stage.hooks.states;
+  const commands = { models, budgets, agentReasoning, agentName, contextWindow, hooks };
   const deps = {
     ...{ store, clock, log, probe: stage.probe, meters, policy, commands, hooks: stage.hooks },
     start: dispatcher.dispatch,

@@ -87,6 +87,10 @@ function addTokenCommands(addGroup: ReturnType<typeof createAddGroup>, show: Act
 
 /** Adds the commands that decide who may do what. */
 function addAccessGroups(addGroup: ReturnType<typeof createAddGroup>): void {
+  addGroup('hooks', 'manage hooks', () => import('./hooks.ts'), {
+    list: ['list hooks and how often each failed', (run) => run.listHooks],
+    'accept <script>': ['accept a script of the workspace as it is now', (run) => run.acceptScript],
+  });
   addGroup('pair', 'manage who may write to the bot', () => import('./pair.ts'), {
     list: ['list requests and approvals', (run) => run.listAccess],
     'approve <code>': [

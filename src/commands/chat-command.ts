@@ -1,5 +1,6 @@
 /** The form of a chat command. Each command is one file in this folder; docs/new-command.md says how to add one. */
 import type { InboundEnvelope } from '#contracts/envelope.ts';
+import type { HookState } from '#contracts/hook.ts';
 import type { ReasoningLevel } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
@@ -77,6 +78,8 @@ export type CommandDeps = {
   readonly budgets: Pick<BudgetRules, 'limitsOf'>;
   /** Returns how long an agent's model thinks unless the conversation has its own level. */
   agentReasoning(agentId: string): ReasoningLevel;
+  /** Returns the hooks of this process. */
+  hooks(): readonly HookState[];
   /** Returns the name that an agent calls itself. */
   agentName(id: string): string;
 };

@@ -10,6 +10,7 @@ import type { ChatCommand, Order } from './chat-command.ts';
 import { compact } from './compact.ts';
 import { context } from './context.ts';
 import { helpOf } from './help.ts';
+import { hooks } from './hooks.ts';
 import { link } from './link.ts';
 import { model } from './model.ts';
 import { newCommand, reset } from './new.ts';
@@ -43,6 +44,7 @@ const others: readonly ChatCommand[] = [
   approvals,
   approve,
   deny,
+  hooks,
   whoami,
   start,
 ];

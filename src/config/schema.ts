@@ -264,6 +264,29 @@ const reset = z
   })
   .prefault({});
 
+const scriptHook = z.strictObject({
+  event: z.string().min(1).max(100).describe('The hook, for example before_tool_call.'),
+  run: z
+    .string()
+    .regex(/^\w[\w.-]{0,99}$/, "isn't the name of a file in hooks/")
+    .describe('File in `hooks/` of the workspace; it must be executable.'),
+  digest: z
+    .string()
+    .regex(/^sha256-[0-9a-f]{64}$/, "isn't a digest; the command `hooks accept` writes it")
+    .exactOptional()
+    .describe('SHA-256 of the accepted file, written by `hooks accept`; without it the script is off.'),
+  timeoutMs: z.int().min(50).max(60_000).default(5000).describe('Longest time for one event, in ms.'),
+  agent: identifier
+    .exactOptional()
+    .describe(
+      'Its workspace has the file, and the script only sees its events. Default: the default agent, and all events.',
+    ),
+  guard: z
+    .boolean()
+    .default(false)
+    .describe('For message_sending: a failure keeps the message back instead of letting it pass.'),
+});
+
 /** The schema of parley.config.json as written. Unknown names are errors. */
 export const fileSchema = z.strictObject({
   $schema: z.string().exactOptional().describe('For editors; ignored.'),
@@ -433,6 +456,11 @@ export const fileSchema = z.strictObject({
     // Each is checked when it is loaded, so that a wrong one costs only itself.
     .catchall(z.unknown())
     .prefault({}),
+  hooks: z
+    .array(scriptHook)
+    .max(50)
+    .default([])
+    .describe('Scripts in `hooks/` of a workspace that are called at fixed moments.'),
   skills: z
     .strictObject({
       environment: z

@@ -8,7 +8,10 @@ import { configFilePath, readConfigFile } from './config-file.ts';
 import type { Environment } from './environment.ts';
 import { valueAt } from './problem.ts';
 
-/** Settings to write to the configuration file: lists are extended, undefined removes, anything else is replaced. */
+/**
+ * Settings to write to the configuration file: lists are extended, undefined removes, a function returns the new value of
+ * the old one, anything else is replaced.
+ */
 export type SettingsChange = { readonly [name: string]: unknown };
 
 /** The result; `isWritten` is false for a file with comments, which would be lost, so it must be changed by hand. */
@@ -134,6 +137,7 @@ function quoted(value: string): string {
 
 /** Merges recursively; returns undefined when nothing is left. */
 function merge(before: unknown, change: unknown): unknown {
+  if (typeof change === 'function') return change(before);
   if (Array.isArray(before) && Array.isArray(change)) return [...new Set([...before, ...change])];
   if (!isRecord(change)) return change;
   const old = isRecord(before) ? before : {};

@@ -33,6 +33,9 @@ export type HookEnd<Name extends DecidingHook> = { readonly owner: string } & (
   | { readonly kind: 'failed' }
 );
 
+/** A handler that can't be called, and why. */
+type OffHook = { readonly owner: string; readonly problem: string; readonly guard?: boolean };
+
 /** The hooks of this process. */
 export interface Hooks {
   /** Registers a handler; `owner` names its plugin or script. Returns a function that removes it. */
@@ -42,7 +45,7 @@ export interface Hooks {
     options: HookOptions & { readonly owner: string },
   ): () => void;
   /** Lists a handler that can't be called. A hook that closes behaves as if it failed each time. */
-  setOff(name: HookName, off: { readonly owner: string; readonly problem: string }): void;
+  setOff(name: HookName, off: OffHook): void;
   /** Says whether any handler would be called. Stages skip everything else if not. */
   has(name: HookName): boolean;
   /** Asks the handlers. Never rejects. */
@@ -158,11 +161,11 @@ function newHook(hook: Pick<HookEntry, 'name' | 'owner' | 'handler' | 'priority'
   } as HookEntry;
 }
 
-function newOffHook(name: HookName, { owner, problem }: Pick<HookEntry, 'owner'> & { problem: string }) {
+function newOffHook(name: HookName, { owner, problem, guard = false }: OffHook) {
   const handler = () => {
     throw new Error(problem);
   };
-  const closes = closesAtFailure(name);
+  const closes = guard || closesAtFailure(name);
   const hook = newHook({ name, owner, handler, priority: 0, timeoutMs: defaultTimeoutMs, closes });
   return { ...hook, state: 'off', problem } as const;
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { type AgentDeps, cancelRun, sendMessage, waitForRun } from './agents.ts';
 import { type ApprovalsDeps, answerApproval, endGrant, listApprovals } from './approvals.ts';
+import { type HooksDeps, listHooks } from './hooks.ts';
 import { type LanesDeps, listLanes, setMode } from './lanes.ts';
 import { type LinksDeps, listLinks, removeAccount } from './links.ts';
 import { answerQuestion, dismissNotice, listNotices, type NoticesDeps } from './notices.ts';
@@ -25,7 +26,13 @@ import { type WhyDeps, why } from './why.ts';
 export type LocalDeps = QueueDeps & WhyDeps & PairDeps & ApprovalsDeps & LinksDeps & SignInsDeps & TokensDeps;
 
 /** Dependencies of all operations, which only a gateway has. */
-export type GatewayDeps = LocalDeps & StatusDeps & AgentDeps & LanesDeps & NoticesDeps & SignInLinksDeps;
+export type GatewayDeps = LocalDeps &
+  HooksDeps &
+  StatusDeps &
+  AgentDeps &
+  LanesDeps &
+  NoticesDeps &
+  SignInLinksDeps;
 
 /** An operation of the list, which forgets what each takes: hence the type of the input. */
 export type ListedOperation = Omit<Operation<GatewayDeps, z.ZodType, z.ZodType>, 'run'> & {
@@ -38,7 +45,7 @@ export const operations: readonly ListedOperation[] = [
   ...[sendMessage, waitForRun, cancelRun],
   ...[listSessions, showSession, listMessages],
   ...[listQueue, showQueued, cancelQueued, promoteQueued, editQueued],
-  ...[listLanes, setMode],
+  ...[listLanes, setMode, listHooks],
   why,
   ...[listOutbox, resendPart, giveUpPart],
   ...[listNotices, dismissNotice, answerQuestion],

@@ -115,6 +115,7 @@ export async function openServer(
       start: stage.dispatcher.dispatch,
       changed: (laneKey) => stage.feed.publish(laneKey, { kind: 'changed' }),
       redact: stage.redact,
+      hooks: stage.hooks,
       render: { trace: renderTrace, record: renderRecord },
       owner: { ...owner, ...questions },
       lanes: { changes: countLaneChanges(stage), leaseMs: config.lanes.leaseMs },

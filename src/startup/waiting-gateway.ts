@@ -84,7 +84,11 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
       problems: [problemOf(options.blocker())],
     }),
     metrics: createMetrics({ store, clock, loop, formatter: idleDesk, isRedisReady: () => false }).metrics,
-    operations: { ...localDeps(config), ...operationsBefore(options, away) },
+    operations: {
+      ...localDeps(config),
+      ...operationsBefore(options, away),
+      hooks: { states: () => [] },
+    },
     absentWebhookStatus: 503,
   });
   closers.add('http server', server.close);

@@ -21,6 +21,7 @@ export function someOperations(
     lanes: { changes: { current: () => 7, waitAfter: async () => undefined }, leaseMs: 30_000 },
     agents: { send: unused, wait: unused, cancel: unused, cancelRun: unused },
     commands: [],
+    hooks: { states: () => [] },
     ...over,
   };
 }

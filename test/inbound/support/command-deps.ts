@@ -2,6 +2,7 @@ import type { CommandDeps } from '../../../src/commands/chat-command.ts';
 
 /** A command's dependencies other than the store and the policy. */
 export const commandDeps: Omit<CommandDeps, 'store' | 'policy'> = {
+  hooks: () => [],
   agentName: (id) => id,
   contextWindow: (model) => (model === 'haiku' ? 100_000 : 200_000),
   models: {
