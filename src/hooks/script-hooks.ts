@@ -33,7 +33,7 @@ export async function openScriptHooks(
     const problem = findEntryProblem(entry);
     const opened = problem === undefined ? await openScript(settings, entry) : { problem };
     if ('problem' in opened) {
-      log.error({ event, owner, problem: opened.problem }, 'hook.off');
+      log.error({ event, owner, problem: opened.problem }, 'hook.refused');
       // An unknown name closes nothing.
       hooks.setOff(event as HookName, { owner, problem: opened.problem, ...(guard && { guard }) });
       continue;

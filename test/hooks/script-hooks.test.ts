@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
+import { agentId } from '#contracts/ids.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { createHooks } from '../../src/hooks/hooks.ts';
 import { openScriptHooks, readScript, type ScriptSettings } from '../../src/hooks/script-hooks.ts';
@@ -120,14 +121,18 @@ describe('a script hook', () => {
     expect(await ask()).toMatchObject({ end: { kind: 'decided' } });
   });
 
-  it.each(['before_lunch', 'tool_result_persist'])('is off for the hook %s', async (event) => {
+  it.each(['before_lunch', 'tool_result_persist'])('keeps a script of the hook %s off', async (event) => {
     const { hooks } = await (await aScript(script(block), { event })).start();
     expect(hooks.states()).toMatchObject([{ event, state: 'off' }]);
   });
 
-  it('of one agent isn’t shown the events of others', async () => {
-    const { ask } = await (await aScript(script(block), { agent: 'main' as never })).start();
+  it('shows a script of one agent only that agent’s events', async () => {
+    const { start } = await aScript(script(block), { agent: 'main' as never });
+    const { hooks, ask } = await start();
     expect((await ask()).end).toBeDefined();
+    const { event } = decidingCases.before_tool_call;
+    const ofOther = { ...event, run: { ...event.run, agentId: agentId('other') } };
+    expect((await hooks.decide('before_tool_call', ofOther)).end).toBeUndefined();
   });
 });
 
