@@ -8,6 +8,7 @@ import { decideOnPage, expireQuestion } from '../../src/store/access/decide-appr
 import { readOpenCallApprovals } from '../../src/store/approvals/call-approval.ts';
 import { readGrants, revokeGrant } from '../../src/store/approvals/grant.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
+import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { callsTools, type ScriptedCall, says } from '../agent/support/scripted-model.ts';
 import { describeEachDatabase, type OpenStore } from '../store/each-database.ts';
@@ -102,6 +103,19 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
     const { content } = (await run.claimPart()).part;
     expect(content).toMatchObject({ kind: 'edit', messageId: '9' });
     expect(JSON.stringify(content)).toContain('exactly this for the next 30 days');
+  });
+
+  it('shows the decision in the timeline, even if it came while the question was on its way', async () => {
+    const run = openAsking(store());
+    await run.say('go');
+    await run.play(callsTools(call('1')), says('never reached'));
+    const claimed = await run.claimPart();
+    await run.decide('approve');
+    await run.record(claimed, { kind: 'sent', receipts: [messageId('7')] });
+    expect((await run.claimPart()).part.content).toMatchObject({ kind: 'edit', messageId: '7' });
+    const items = await store().read(readTimeline, { laneKey: run.laneKey, limit: 9 });
+    expect(items.map(({ text }) => text.split('\n')[0])).toEqual(['go', 'act: approved by test:ann.']);
+    expect(items.some(({ buttons }) => buttons !== undefined)).toBe(false);
   });
 
   it('tells why who was asked about which call, and what became of it', async () => {

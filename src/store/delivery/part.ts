@@ -379,12 +379,15 @@ function readPart(tx: Tx, key: string) {
 
 /**
  * Returns a row's content as its channel receives it. An edit of a part becomes an edit of that part's message;
- * undefined when the part became no message, so that there is nothing to edit.
+ * undefined when the part became no message, so that there is nothing to edit. The part's own row gets the text, too, since
+ * timelines show that one, and it had to stay while the part was on its way.
  */
 export async function outboundOf(tx: Tx, content: StoredContent): Promise<OutboundContent | undefined> {
   if (content.kind !== 'edit-part') return content;
   const row = await findRow(tx, 'outbox', content.part, ['receipts']);
   const [shown] = json.strings(row?.receipts ?? null);
+  const changed = { kind: 'text', text: content.text } satisfies OutboundContent;
+  await changeRow(tx, 'outbox', content.part, { content: JSON.stringify(changed) });
   const id = shown === undefined ? content.messageId : messageId(shown);
   return id && { kind: 'edit', messageId: id, text: content.text, buttons: [] };
 }
