@@ -1,12 +1,43 @@
-/** The owner presses a button and Parley is killed: the press decides once, and the stranger is answered. */
+/** The kill points of a question: it is decided once, and what was decided happens at most once. */
 
-import type { Scenario } from './kill-scenarios.ts';
+import { asksAboutOnce, callsOnce, chatOf, endedAs, expireAll, labels, untilAsked } from './asked-calls.ts';
+import type { Acting, Play, Scenario } from './kill-scenarios.ts';
 import { answerQuestion, answerTo } from './questions.ts';
 import type { Stage } from './stage.ts';
 import { ada, eve } from './telegram-chat.ts';
 import { until } from './until.ts';
 
+const everywhere = ['telegram', 'discord', 'signal', 'web', 'terminal'] as const;
+const withButtons = everywhere.filter((channel) => channel !== 'signal');
+
+const askedCall: Play = {
+  ...callsOnce,
+  standing: ({ person }) => chatOf(person),
+};
+
+/** The person asks for a call, is asked, and then this happens. */
+function onceAsked(happens: (acting: Acting) => void): Play {
+  return {
+    ...askedCall,
+    act: async (acting) => {
+      await callsOnce.act(acting);
+      await untilAsked(acting.person);
+      happens(acting);
+    },
+  };
+}
+
+const approves = onceAsked(({ person }) => person.presses(labels.approve));
+const approved = endedAs('approved by them');
+
 const [first, second] = ['question-1', 'question-2'] as const;
+
+const callOf = {
+  config: asksAboutOnce,
+  questions: [first],
+  expected: [approved, answerTo(first)],
+  effects: 1,
+} as const;
 
 export const approvalScenarios: readonly Scenario[] = [
   {
@@ -35,6 +66,51 @@ export const approvalScenarios: readonly Scenario[] = [
       // The first message to the stranger contains a random code.
       standing: ({ stage }) => [...saidIn(stage, ada.id), ...saidIn(stage, eve.id).slice(1)],
     }),
+  },
+  {
+    ...callOf,
+    title: 'a call that a person has to approve, about to ask',
+    kills: ['approval-asked:1'],
+    channels: everywhere,
+    prepare: () => ({
+      ...askedCall,
+      onceBack: async ({ person }) => {
+        await untilAsked(person);
+        person.presses(labels.approve);
+      },
+    }),
+  },
+  {
+    ...callOf,
+    title: 'a call that a person approves',
+    kills: ['approval-decided:1'],
+    channels: withButtons,
+    prepare: () => approves,
+  },
+  {
+    ...callOf,
+    title: 'a call that a person approves by a command',
+    kills: ['command-applied:1'],
+    channels: ['signal'],
+    prepare: () => approves,
+  },
+  {
+    ...callOf,
+    title: 'a call that nobody approves in time',
+    kills: ['wait-expired:1'],
+    channels: everywhere,
+    expected: [endedAs('nobody answered in time, so I didn’t do it'), answerTo(first)],
+    effects: 0,
+    prepare: () => onceAsked(({ stage }) => expireAll(stage.dataDir)),
+  },
+  {
+    // Whether it has had its effect is unknown then, so it isn't made again.
+    ...callOf,
+    title: 'a call that was approved, about to run',
+    kills: ['tool-started:1'],
+    channels: everywhere,
+    effects: 0,
+    prepare: () => approves,
   },
 ];
 

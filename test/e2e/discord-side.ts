@@ -37,6 +37,14 @@ export async function openDiscordSide(dataDir: string, now?: () => number): Prom
       const said: string[] = [];
       return {
         says: (text) => void said.push(server.people.sends({ from: user(id), text }).id),
+        presses: (label) => {
+          const { id: dm } = server.world.dmWith(user(id));
+          for (const message of server.botMessages(dm).toReversed()) {
+            const button = buttonIn(message.components, label);
+            if (button !== undefined) return void server.people.presses(message, user(id), button);
+          }
+          throw new Error(`test error: no button “${label}”`);
+        },
         standing: () => server.botMessages(server.world.dmWith(user(id)).id).map(({ text }) => text),
         isHeard: () => areRecorded(dataDir, said),
         close: () => undefined,
@@ -58,4 +66,10 @@ function areRecorded(dataDir: string, messageIds: readonly string[]): boolean {
   const rows = readStore(dataDir, 'select messageId from ledger');
   const known = new Set(rows.map(({ messageId }) => messageId));
   return messageIds.every((id) => known.has(id));
+}
+
+/** Returns the id of the button with this label in a message's components. */
+function buttonIn(components: readonly unknown[], label: string): string | undefined {
+  const rows = components as readonly { components?: readonly { label?: string; custom_id?: string }[] }[];
+  return rows.flatMap((row) => row.components ?? []).find((each) => each.label === label)?.custom_id;
 }

@@ -53,6 +53,8 @@ export type Play = {
   standing?(acting: Acting): readonly string[];
   /** What happens between the last kill and the last start. */
   whileAway?(acting: Acting): void;
+  /** What happens once it has started for the last time. */
+  onceBack?(acting: Acting): Promise<void> | void;
 };
 
 const telegram = { channels: ['telegram'] } as const;

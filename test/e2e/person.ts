@@ -1,4 +1,5 @@
 /** Someone who writes to Parley from one channel, and what that person sees of its answers. */
+import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FrameClient } from '../channels/frame-client.ts';
@@ -9,6 +10,8 @@ import type { ParleyProcess } from './parley-process.ts';
 
 export type Person = {
   says(text: string): void;
+  /** Presses the newest button with this label, or sends the command that stands for it. Throws if there is none. */
+  presses(label: string): void;
   /** Parley's messages in this person's conversation, oldest first. */
   standing(): readonly string[];
   /** True when the channel knows that nothing said is still waiting to be accepted. */
@@ -24,6 +27,7 @@ export function telegramPerson(
 ): Person {
   return {
     says: (text) => void server.people.sends({ from, text }),
+    presses: (label) => void server.people.pressesButton({ chat: id, from, label }),
     standing: () => server.botMessages(id).map((message) => message.text),
     isHeard: () => server.updates.pending.length === 0,
     close: () => undefined,
@@ -61,10 +65,28 @@ export function terminalPerson(dataDir: string): Person {
 function personAt(client: FrameClient): Person {
   return {
     says: (text) => void client.say(text),
+    presses: (label) => presses(client, label),
     standing: () => client.items.filter(({ author }) => author.kind !== 'person').map((item) => item.text),
     isHeard: () => client.unacknowledged.length === 0,
     close: () => client.close(),
   };
+}
+
+function presses(client: FrameClient, label: string): void {
+  for (const { messageId: message, buttons = [] } of client.items.toReversed()) {
+    const button = buttons.find((each) => each.label === label);
+    if (button) return void client.submit({ type: 'press', id: randomUUID(), message, button: button.id });
+  }
+  const texts = client.items.map(({ text }) => text);
+  client.say(commandIn(texts, label));
+}
+
+/** Returns the command that stands for the button, where a channel has none. Throws if there is none. */
+export function commandIn(texts: readonly string[], label: string): string {
+  const lines = texts.toReversed().flatMap((text) => text.split('\n'));
+  const found = lines.find((line) => line.startsWith(`${label}: /`));
+  if (found === undefined) throw new Error(`test error: no button or command “${label}”`);
+  return found.slice(label.length + 2);
 }
 
 function present(parley: ParleyProcess | undefined): ParleyProcess {

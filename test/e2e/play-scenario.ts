@@ -49,7 +49,7 @@ async function play(
   scenario: Scenario,
   { channel, stage }: { channel: ChannelName; stage: Stage },
 ): Promise<Played> {
-  const { reply, act, standing, whileAway } = scenario.prepare();
+  const { reply, act, standing, whileAway, onceBack } = scenario.prepare();
   stage.model.script(reply);
   const person = stage.person(channel);
   const [firstKill = '', ...laterKills] = scenario.kills;
@@ -63,6 +63,7 @@ async function play(
   const began = performance.now();
   const revived = await stage.start();
   const readyMs = performance.now() - began;
+  await onceBack?.({ ...acting, parley: revived });
   const stands = () => standing?.(acting) ?? person.standing();
   const wanted = scenario.expected.join('\n');
   await until(() => stands().join('\n') === wanted, {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type SignalServer, startSignalServer } from '../platforms/signal/server.ts';
 import type { Person as SignalPerson } from '../platforms/signal/types.ts';
-import type { Person } from './person.ts';
+import { commandIn, type Person } from './person.ts';
 
 export type SignalSide = {
   readonly server: SignalServer;
@@ -45,12 +45,14 @@ export async function openSignalSide(options: SignalSideOptions = {}): Promise<S
     user,
     person: (id) => {
       const said: string[] = [];
+      const says = (text: string) => {
+        said.push(text);
+        server.people.writes({ from: user(id), text });
+      };
+      const standing = () => server.botMessages(user(id)).map(({ text }) => text);
       return {
-        says: (text) => {
-          said.push(text);
-          server.people.writes({ from: user(id), text });
-        },
-        standing: () => server.botMessages(user(id)).map(({ text }) => text),
+        ...{ says, standing },
+        presses: (label) => says(commandIn(standing(), label)),
         isHeard: () =>
           isPolled
             ? server.mailbox().waiting.length === 0
