@@ -34,6 +34,7 @@ import {
 import { handOver, releaseFailedRun, releaseLane, renewLeases, resumePaused } from './store/lanes/leases.ts';
 import { parkForApproval, parkForBudget, parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
+import { keepSkills } from './store/lanes/run-skills.ts';
 import { sendToSession } from './store/lanes/send-to-session.ts';
 import { setLaneMode } from './store/lanes/session.ts';
 import { takeSteers } from './store/lanes/steer.ts';
@@ -79,6 +80,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   endBudgetAlerts,
   endRun,
   endSignIns,
+  keepSkills,
   endToolTurn,
   handOver,
   resumePaused,

@@ -40,6 +40,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
 import { type RunCall, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
+import { keepSkills, readRunSkills } from '../store/lanes/run-skills.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { ActiveRuns } from './active-runs.ts';
@@ -253,7 +254,7 @@ async function runLoop(
 ): Promise<RunWaits> {
   const { store, clock, settings } = deps;
   const child = await childRunOf(store, run);
-  const skills = run.kind === 'title' ? undefined : await deps.skillsFor(run.agentId);
+  const skills = run.kind === 'title' ? undefined : await skillsOf(deps, run);
   const toolRun = toolRunOf(deps, run, { role: child?.role, skills });
   const tools = toolsOf(deps, toolRun);
   const { signal, isHandingOver } = stopping;
@@ -389,6 +390,16 @@ function entryOf({ question, ...call }: RunCall): CallEntry {
   if (question === undefined) return { ...call, state: 'fresh' };
   const { state: verdict, input, digest } = question;
   return { ...call, state: 'asked', asked: { verdict, input, digest } };
+}
+
+/** A resumed run has the skills that it began with, even if the owner has accepted others since. */
+async function skillsOf({ store, skillsFor }: RunDeps, run: ClaimedRun): Promise<SkillSnapshot> {
+  const { runId, laneKey, epoch, agentId: agent, isResumed } = run;
+  const kept = isResumed ? await store.read(readRunSkills, { runId }) : undefined;
+  if (kept !== undefined) return kept;
+  const snapshot = await skillsFor(agent);
+  if (snapshot.skills.length > 0) await store.write(keepSkills, { runId, laneKey, epoch, snapshot });
+  return snapshot;
 }
 
 function toolRunOf(

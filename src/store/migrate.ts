@@ -10,6 +10,7 @@ import { intakeTables } from './migrations/0001/intake.ts';
 import { laneTables } from './migrations/0001/lanes.ts';
 import { addApprovals } from './migrations/0002-add-approvals.ts';
 import { addTokens } from './migrations/0003-add-tokens.ts';
+import { addSkills } from './migrations/0004-add-skills.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -32,6 +33,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0001-schema': { adds: { tables: firstTables }, fingerprint: 'fb48c22094bd7c3b' },
   '0002-add-approvals': { adds: addApprovals, fingerprint: '397dc857a4692a02' },
   '0003-add-tokens': { adds: addTokens, fingerprint: 'b022c7f5630c6043' },
+  '0004-add-skills': { adds: addSkills, fingerprint: '82100a40343ab545' },
 });
 
 /** Names of the migrations, in order. */

@@ -8,6 +8,7 @@ import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
+import type { Skill } from '#contracts/skill.ts';
 import type { LaneSpec } from './keys.ts';
 
 /**
@@ -84,6 +85,7 @@ export const json = {
   summaries: (text: string | null) => (text === null ? [] : (parseJson(text) as readonly Summary[])),
   values: (text: string) => parseJson(text) as Readonly<Record<string, string>>,
   queueSettings: (text: string | null) => (text === null ? {} : (parseJson(text) as Partial<QueueSettings>)),
+  skills: (text: string) => parseJson(text) as readonly Skill[],
   strings: (text: string | null) => (text === null ? [] : (parseJson(text) as readonly string[])),
 };
 

@@ -83,12 +83,21 @@ export type RunsTable = {
   parkReason: string | null;
   /** JSON of `BudgetWait` while it is parked because a budget has no room. */
   budgetWait: string | null;
+  /** Id of its `skillSnapshots` row; null if it has no skills. */
+  skills: string | null;
   /** How long it had worked when it was last parked, ms; counts against its time limit. */
   workedMs: number;
   /** Id of the tree whose budget its children count against: its own id, or its child's or its announcement's tree. */
   treeId: string;
   startedAt: number;
   endedAt: number | null;
+};
+
+/** Skills that runs began with, by the digest of what they are. Rows stay, since few ever differ. */
+export type SkillSnapshotsTable = {
+  id: string;
+  /** JSON of `Skill[]`. */
+  data: string;
 };
 
 /** Tool calls, from the message that makes one to its result. */

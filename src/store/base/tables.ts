@@ -9,6 +9,7 @@ import type {
   RunsTable,
   SessionsTable,
   SessionUsageTable,
+  SkillSnapshotsTable,
   ToolCallsTable,
   TranscriptTable,
   TreesTable,
@@ -26,6 +27,7 @@ export type Tables = {
   sessions: SessionsTable;
   transcript: TranscriptTable;
   runs: RunsTable;
+  skillSnapshots: SkillSnapshotsTable;
   toolCalls: ToolCallsTable;
   modelCalls: ModelCallsTable;
   sessionUsage: SessionUsageTable;

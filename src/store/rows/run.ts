@@ -88,6 +88,11 @@ export async function unparkRun(tx: Tx, id: string): Promise<boolean> {
   return numUpdatedRows > 0n;
 }
 
+/** Records the snapshot of the skills that the run has. */
+export async function keepRunSkills(tx: Tx, id: string, skills: string): Promise<void> {
+  await changeRow(tx, 'runs', id, { skills });
+}
+
 /** Records that the run has to stop; the first reason stays. */
 export async function markCancelled(tx: Tx, id: string, cancelReason: string): Promise<void> {
   await tx.db
