@@ -7,8 +7,12 @@ import { toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { createHooks } from '../../src/hooks/hooks.ts';
+import { toolHooksOf } from '../../src/runs/run-hooks.ts';
 import { budget, holds } from '../support/holds.ts';
-import { aConfig, aContext, aTool, liveInbox, someLimits, userSays } from './support/builders.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { aConfig, aContext, aRun, aTool, liveInbox, someLimits, userSays } from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
 import { llmErrors } from './support/llm-grammar.ts';
 import { type ManualClock, manualClock } from './support/manual-clock.ts';
@@ -19,6 +23,19 @@ type ToolPlan = {
   readonly behaviour: 'quick' | 'slow' | 'throws' | 'hangs' | 'obeys' | 'parks';
   readonly isSafe: boolean;
 };
+/** The hooks of two plugins: one blocks what the plan says, the other only looks. */
+function hooksOf({ blocked }: Plan) {
+  const hooks = createHooks({ log: silentLog, clock: systemClock });
+  hooks.on('before_tool_call', async () => undefined, { owner: 'looks' });
+  hooks.on(
+    'before_tool_call',
+    ({ call: { name } }) =>
+      blocked.some((index) => name === `t${index}`) ? { kind: 'block', reason: 'no' } : undefined,
+    { owner: 'blocks' },
+  );
+  return hooks;
+}
+
 type TurnPlan = {
   readonly calls: readonly number[];
   readonly end: 'complete' | 'max_tokens' | 'error' | 'silence' | 'cut call';
@@ -134,8 +151,7 @@ async function runPlan(plan: Plan) {
       log.push(`denied ${id}`);
       return 'denied';
     },
-    beforeToolCall: async ({ name }) =>
-      plan.blocked.some((index) => name === `t${index}`) ? { kind: 'block', reason: 'no' } : { kind: 'go' },
+    ...toolHooksOf(hooksOf(plan), aRun),
   });
   const tools = plan.tools.map((tool, index) => toolOf(tool, index, log));
   let seen = 0;

@@ -80,6 +80,7 @@ describe.each(deciding)('the hook %s', (name) => {
 
   it('gives each handler a copy, so that changing it in place has no effect', async () => {
     const { hooks, on } = someHooks();
+    const before = structuredClone(event);
     on(name, (shown: Record<string, unknown>) => {
       for (const key of Object.keys(shown)) shown[key] = 'changed in place';
     });
@@ -206,11 +207,11 @@ describe('hooks', () => {
 
   it('keeps a decision as it was made, whatever the handler does to it later', async () => {
     const { hooks, on } = someHooks();
-    const input = { path: 'b' };
+    const input = { place: { path: 'b' } };
     on('before_tool_call', () => ({ kind: 'rewrite', input }));
     const { event } = await ask(hooks, 'before_tool_call');
-    input.path = '/etc/passwd';
-    expect(event.input).toEqual({ path: 'b' });
+    input.place.path = '/etc/passwd';
+    expect(event.input).toEqual({ place: { path: 'b' } });
   });
 
   it('counts a promise of tool_result_persist as a failure', async () => {

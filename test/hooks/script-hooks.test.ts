@@ -71,6 +71,24 @@ describe('a script hook', () => {
     expect(hooks.states()[0]?.problem).toContain(problem);
   });
 
+  // What other agents let pass, or discard; the numbers are those of their public reports.
+  it.each([
+    ['openclaw 2363, blocks in its form', `echo '{"block":true,"blockReason":"no"}'`],
+    ['openclaw 13689, rewrites in its form', `echo '{"params":{"path":"/etc/passwd"}}'`],
+    ['openclaw 52108, asks in its form', `echo '{"requireApproval":true}'`],
+    ['hermes 41045, blocks in its form', `echo '{"action":"block","message":"no"}'`],
+    ['hermes 61656, raises', 'echo "Traceback" >&2; exit 1'],
+    ['claude-code 13756, ends with 2', 'echo "no" >&2; exit 2'],
+    ['claude-code 84656, denies and ends with 1', `echo '{"kind":"block","reason":"no"}'; exit 1`],
+    ['claude-code 80697, can’t find its interpreter', ''],
+    ['better-rm 13, ends with 1 at wrong input', 'exit 1'],
+    ['oh-my-pi 6473, denies in its form', `echo '{"permissionDecision":"deny"}'`],
+  ])('blocks the call of a script that, as in %s', async (report, body) => {
+    const text = report.includes('interpreter') ? '#!/no/such/interpreter\n' : script(body);
+    const { ask } = await (await aScript(text)).start();
+    expect(await ask()).toMatchObject({ end: { kind: 'failed', owner: 'guard.sh' } });
+  });
+
   it('ends everything that it has started when its time is over', async () => {
     const body = 'sleep 600 & echo $! > "$(dirname "$0")/pid"; wait';
     const { start, dataDir } = await aScript(script(body), { timeoutMs: 1500 });
