@@ -84,7 +84,7 @@ describe.each(deciding)('the hook %s', (name) => {
     on(name, (shown: Record<string, unknown>) => {
       for (const key of Object.keys(shown)) shown[key] = 'changed in place';
     });
-    expect(await ask(hooks, name)).toEqual({ event });
+    expect(await ask(hooks, name)).toEqual({ event: before });
   });
 
   it.each([
