@@ -16,7 +16,7 @@ export function createFetchTool(config: WebConfig, network: Network): Tool {
     name: 'web_fetch',
     description:
       'Reads a public web page, PDF or text file as Markdown, without scripts, sign-in or cookies. Long ones are ' +
-      'shown in pieces: continue with offset.',
+      `shown in pieces: continue with offset.${alsoAllowed(config)}`,
     inputSchema,
     parallelSafe: true,
     replay: 'safe',
@@ -38,4 +38,8 @@ export function createFetchTool(config: WebConfig, network: Network): Tool {
       };
     },
   });
+}
+
+function alsoAllowed({ allowHosts }: WebConfig): string {
+  return allowHosts.length === 0 ? '' : ` It also reads from: ${allowHosts.join(', ')}.`;
 }

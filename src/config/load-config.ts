@@ -7,6 +7,7 @@ import { type ChannelAccounts, readChannelAccounts } from './channel-accounts.ts
 import type { AgentSettings, Config, HiddenSetting } from './config.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { type Credentials, readCredentials, splitList } from './credentials.ts';
+import { withDemo } from './demo.ts';
 import type { EnvFile } from './env-files.ts';
 import {
   type Environment,
@@ -108,20 +109,22 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
     where: overlaid.sources.has(where) ? `${overlaid.sources.get(where)} in the environment` : where,
     what,
   }));
-  const config = buildConfig(
-    { ...parsed.data, plugins },
-    {
-      credentials,
-      accounts,
-      modelConfig,
-      file,
-      home,
-      hidden: overlaid.hidden,
-      variables: Object.keys(environment.values),
-      dataDir: environment.values.PARLEY_DATA_DIR,
-      envFiles: environment.files ?? [],
-      skills: { environment: readSkillVariables(parsed.data.skills.environment, environment) },
-    },
+  const config = withDemo(
+    buildConfig(
+      { ...parsed.data, plugins },
+      {
+        credentials,
+        accounts,
+        modelConfig,
+        file,
+        home,
+        hidden: overlaid.hidden,
+        variables: Object.keys(environment.values),
+        dataDir: environment.values.PARLEY_DATA_DIR,
+        envFiles: environment.files ?? [],
+        skills: { environment: readSkillVariables(parsed.data.skills.environment, environment) },
+      },
+    ),
   );
   problems.push(
     ...findSettingsProblems(parsed.data, credentials),

@@ -12,6 +12,7 @@ import type {
   UserBlock,
 } from '#contracts/model.ts';
 import { titlePrompt } from '../agent/system-prompt.ts';
+import { demoNote, demoPage } from '../config/demo.ts';
 import { failureError } from './api-fault.ts';
 import { noPrices } from './prices.ts';
 
@@ -120,6 +121,12 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
       return spawnTwo(tools);
     case 'part':
       return partStep(said, 1, tools);
+    case 'ask':
+      return askFirst(tools);
+    case 'read':
+      return readPage(said, tools);
+    case 'use':
+      return useTool(said, tools);
     case 'none':
       return {
         text: `${LABEL} I'm a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
@@ -136,16 +143,22 @@ const help = `${LABEL} I'm a script that shows what Parley does without a key. W
 - “show a tool”: I call one of my tools
 - “work”: a task of several steps; write something meanwhile and I read it before my next step
 - “spawn two”: I give two sub-agents a part each, wait for both, and answer once
+- “ask me”: I want to write a file, and ask you first
+- “read a page”: I read a web page, by default one of this gateway
+- “use” and a tool's name: I call it, for example one of your own plugin
 - “be silent”: I decide not to answer
 - anything else: I repeat it word by word, so you can watch it stream`;
 
-type Command = 'silent' | 'help' | 'tool' | 'work' | 'spawn' | 'part' | 'none';
+type Command = 'silent' | 'help' | 'tool' | 'work' | 'spawn' | 'part' | 'ask' | 'read' | 'use' | 'none';
 
 function commandIn(said: string): Command {
   if (/\b(be|stay|keep) silent\b/i.test(said)) return 'silent';
   if (/\bshow (me )?(a |the )?tools?\b/i.test(said)) return 'tool';
   if (/\bspawn two\b/i.test(said)) return 'spawn';
   if (/^Demo part \d\b/.test(said)) return 'part';
+  if (/\bask me\b/i.test(said)) return 'ask';
+  if (/^read (?:a page|https?:)/i.test(said)) return 'read';
+  if (/^use \w+/i.test(said)) return 'use';
   if (/\bwork\b/i.test(said)) return 'work';
   return /\bhelp\b/i.test(said) ? 'help' : 'none';
 }
@@ -154,6 +167,32 @@ function showTool(tools: readonly ToolSpec[]): DemoTurn {
   const [tool] = shownTools(tools);
   if (tool === undefined) return { text: `${LABEL} I have no tool to show here.` };
   return { text: `${LABEL} I call the tool “${tool.name}”.`, calls: [callOf(tool)] };
+}
+
+/** Wants to write a file, which a person has to approve (`withDemo`). */
+function askFirst(tools: readonly ToolSpec[]): DemoTurn {
+  if (!tools.some(({ name }) => name === 'write')) return { text: `${LABEL} I have no file to write here.` };
+  const input = { path: demoNote, content: 'A person has allowed the demo model to write this.\n' };
+  return { text: `${LABEL} I'd like to write a file; that is up to you.`, calls: [{ name: 'write', input }] };
+}
+
+/** Reads the named page, or one of the gateway's own, whose address the tool's description names. */
+function readPage(said: string, tools: readonly ToolSpec[]): DemoTurn {
+  const tool = tools.find(({ name }) => name === 'web_fetch');
+  if (tool === undefined) return { text: `${LABEL} I have no tool for web pages here.` };
+  const [named] = /https?:\S+/.exec(said) ?? [];
+  const [own] = /127\.0\.0\.1:\d+/.exec(tool.description) ?? [];
+  const url = named ?? `http://${own}${demoPage}`;
+  return { text: `${LABEL} I'm reading ${url}`, calls: [{ name: tool.name, input: { url } }] };
+}
+
+/** Calls the named tool; the words behind its name are what it requires. */
+function useTool(said: string, tools: readonly ToolSpec[]): DemoTurn {
+  const [, name = '', words = ''] = /^use (\w+)\s*(.*)$/is.exec(said) ?? [];
+  const tool = tools.find((each) => each.name === name);
+  if (tool !== undefined)
+    return { text: `${LABEL} I call the tool “${name}”.`, calls: [callOf(tool, words)] };
+  return { text: `${LABEL} I have no tool “${name}”. I have: ${tools.map((each) => each.name).join(', ')}.` };
 }
 
 /** Makes two calls in one turn: both sub-agents work at the same time, and the run waits for both without a slot. */
@@ -233,11 +272,11 @@ function shownTools(tools: readonly ToolSpec[]): readonly ToolSpec[] {
   return SHOWN_TOOLS.flatMap((name) => tools.find((tool) => tool.name === name) ?? []);
 }
 
-/** Builds a call. The only arguments that the shown tools may require are texts: the path to look at. */
-function callOf(tool: ToolSpec): DemoCall {
+/** Builds a call. Required arguments get the words, which for the shown tools are the path to look at. */
+function callOf(tool: ToolSpec, words = '.'): DemoCall {
   const { required } = tool.inputSchema;
   const names = Array.isArray(required) ? required.map(String) : [];
-  return { name: tool.name, input: Object.fromEntries(names.map((name) => [name, '.'])) };
+  return { name: tool.name, input: Object.fromEntries(names.map((name) => [name, words])) };
 }
 
 type ToolResult = Extract<UserBlock, { type: 'tool_result' }>;

@@ -51,6 +51,7 @@ export function servePage(app: FastifyInstance): void {
   const methods = pageMethods();
   const files: readonly PageFile[] = [
     { url: '/', type: 'text/html; charset=utf-8', read: () => indexOf(page) },
+    fileAt('/page/about.html', new URL('about.html', page), 'text/html; charset=utf-8'),
     fileAt('/page/style.css', new URL('style.css', page), 'text/css; charset=utf-8'),
     fileAt('/page/icon.svg', new URL('icon.svg', page), 'image/svg+xml'),
     fileAt('/page/app.webmanifest', new URL('app.webmanifest', page), 'application/manifest+json'),

@@ -55,6 +55,23 @@ describe('the demo model', () => {
     expect(textIn(await say('help'))).toMatch(/show a tool[\s\S]*work[\s\S]*spawn two[\s\S]*be silent/);
   });
 
+  it.each([
+    ['ask me', 'write', '{"path":"demo-note.md"'],
+    ['read a page', 'web_fetch', '{"url":"http://127.0.0.1:7411/page/about.html"}'],
+    ['read https://example.org/a', 'web_fetch', '{"url":"https://example.org/a"}'],
+    ['use weather Oslo', 'weather', '{"place":"Oslo"}'],
+  ])('calls the tool that “%s” asks for', async (said, name, json) => {
+    const tools = ['write', 'web_fetch', 'weather'].map((each) => ({
+      name: each,
+      description: 'It also reads from: 127.0.0.1:7411.',
+      inputSchema: { type: 'object', required: ['place'], properties: {} },
+    }));
+    const events = await say(said, tools);
+    expect(callIn(events)).toMatchObject({ name });
+    expect(JSON.stringify(events)).toContain(JSON.stringify(json).slice(1, -1));
+    expect(callIn(await say(said, []))).toBeUndefined();
+  });
+
   it('stays silent on request', async () => {
     expect(textIn(await say('please be silent'))).toBe('NO_REPLY');
   });
