@@ -66,10 +66,10 @@ export const approvals = chatCommand<Request, Found, Facts>({
 });
 
 function sayList({ open, grants }: Extract<Found, { readonly kind: 'list' }>, texts: ChatTexts): string {
-  const waiting = open.map((each) => fillText(texts.approvalsOpen, wordsOf(each)));
+  const waiting = open.map((each) => fillText(texts.approvalsOpen, valuesFor(each)));
   const allowed = grants.map(({ grantedBy: by, expiresAt, ...each }) =>
     fillText(texts.approvalsGrant, {
-      ...wordsOf(each),
+      ...valuesFor(each),
       by,
       until: new Date(expiresAt).toISOString().slice(0, 10),
     }),
@@ -78,7 +78,7 @@ function sayList({ open, grants }: Extract<Found, { readonly kind: 'list' }>, te
   return lines.length === 0 ? texts.approvalsNone : lines.join('\n');
 }
 
-function wordsOf({ id, tool, shown }: ListedCall) {
+function valuesFor({ id, tool, shown }: ListedCall) {
   const line = stripControls(shown.replaceAll('\n', ' '));
   return { id, tool, call: line.length > shownLength ? `${line.slice(0, shownLength)}…` : line };
 }
