@@ -446,6 +446,8 @@ async function loadPlugins(
       plugins: plugins.reports,
       ...(stage.reload && { reload: stage.reload }),
     },
+    channelTools: stage.channels.flatMap(({ tools }) => tools ?? []),
+    channelToolsFor: (route) => host.find(route)?.definition.tools ?? [],
   });
   const { models } = stage.model;
   const subagents = subagentsPlugin({ config, store, probe, models, start, hooks });

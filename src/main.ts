@@ -17,12 +17,14 @@ const channels: readonly ChannelEntry[] = [
   {
     id: channelId('telegram'),
     needs: 'TELEGRAM_BOT_TOKEN',
+    tools: ['poll', 'pin'],
     load: async () => (await import('../channels/telegram/index.ts')).channel,
     setUp: async () => (await import('../channels/telegram/set-up.ts')).setUp,
   },
   {
     id: channelId('discord'),
     needs: 'DISCORD_BOT_TOKEN',
+    tools: ['poll', 'pin', 'thread'],
     load: async () => (await import('../channels/discord/index.ts')).channel,
     setUp: async () => (await import('../channels/discord/set-up.ts')).setUp,
   },

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import {
+  ChannelType,
   type InteractionResponseType,
   type InternalRequest,
   MessageFlags,
@@ -146,6 +147,22 @@ export class DiscordApi {
 
   async remove(channel: string, message: string, signal: AbortSignal): Promise<void> {
     await this.#call(RequestMethod.Delete, Routes.channelMessage(channel, message), { signal });
+  }
+
+  async pin(
+    { method, channel, message }: { method: 'pin' | 'unpin'; channel: string; message: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const verb = method === 'pin' ? RequestMethod.Put : RequestMethod.Delete;
+    await this.#call(verb, Routes.channelMessagesPin(channel, message), { signal });
+  }
+
+  async openThread(
+    { channel, message, name }: { channel: string; message?: string; name: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const body = message === undefined ? { name, type: ChannelType.PublicThread } : { name };
+    await this.#call(RequestMethod.Post, Routes.threads(channel, message), { body, signal });
   }
 
   /** `emoji`: as encoded for the path. */

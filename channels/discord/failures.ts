@@ -77,12 +77,15 @@ function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attem
 
 /** Says whether Discord refused a change because it is already in effect; such a change has succeeded. */
 function isAlreadyDone({ kind }: OutboundContent, code: number): boolean {
+  if (kind === 'action') return code === RESTJSONErrorCodes.ThreadAlreadyCreatedForMessage;
   return kind === 'delete' && code === RESTJSONErrorCodes.UnknownMessage;
 }
 
 type FailureKind = Exclude<SendFailure['kind'], 'migrated'>;
 
 function failureKind(code: number, { content, isThread }: Attempt): FailureKind {
+  // The bot may still be allowed to write where it may not pin, ask or open threads.
+  if (content.kind === 'action' && code !== RESTJSONErrorCodes.UnknownChannel) return 'rejected';
   switch (code) {
     case RESTJSONErrorCodes.UnknownChannel:
     case RESTJSONErrorCodes.InvalidActionOnArchivedThread:

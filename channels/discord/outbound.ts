@@ -5,6 +5,7 @@ import {
   ButtonStyle,
   ComponentType,
   MessageFlags,
+  type RESTAPIPoll,
 } from 'discord.js';
 import { uploadName } from '#channel-kit/send-result.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
@@ -13,6 +14,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { capabilities } from './capabilities.ts';
 import { interactionMessage, isSnowflake, nonceOf } from './ids.ts';
 import { toMarkdown } from './markup.ts';
+import { actionCall } from './tools.ts';
 
 export type Call =
   | {
@@ -30,6 +32,8 @@ export type Call =
       /** As encoded for the path. */
       readonly emoji: string;
     }
+  | { readonly method: 'pin' | 'unpin'; readonly channel: string; readonly message: string }
+  | { readonly method: 'thread'; readonly channel: string; readonly name: string; readonly message?: string }
   /** A route or message id that isn't one of Discord's, or more than Discord accepts. */
   | { readonly method: 'none'; readonly reason: string };
 
@@ -50,6 +54,7 @@ export type SendBody = TextBody & {
   readonly enforce_nonce: true;
   readonly message_reference?: { readonly message_id: string; readonly fail_if_not_exists: false };
   readonly attachments?: readonly { readonly id: '0'; readonly filename: string }[];
+  readonly poll?: RESTAPIPoll;
 };
 
 export type OutgoingFile = { readonly path: string; readonly name: string; readonly mimeType: string };
@@ -72,6 +77,13 @@ export function toCall(outbound: Outbound, sizeBytes = 0): Call {
       const { path, mimeType, caption } = content;
       const name = uploadName(content.name, endsName);
       return send(outbound, { channel, text: caption ?? nothing, file: { path, name, mimeType } });
+    }
+    case 'action': {
+      const call = actionCall(content);
+      if (call === undefined) return none('the action cannot be read');
+      return call.method === 'poll'
+        ? send(outbound, { channel, text: nothing, poll: call.poll })
+        : { channel, ...call };
     }
     case 'edit':
     case 'delete':
@@ -98,9 +110,10 @@ function send(
     readonly text: FormattedText;
     readonly buttons?: readonly Button[] | undefined;
     readonly file?: OutgoingFile;
+    readonly poll?: RESTAPIPoll;
   },
 ): Call {
-  const { channel, text, buttons, file } = input;
+  const { channel, text, buttons, file, poll } = input;
   const body = textBody(text, buttons);
   if (body === undefined) return none(`the text is longer than ${maxContent} characters`);
   const quoted = route.replyTo;
@@ -116,6 +129,7 @@ function send(
         ? { message_reference: { message_id: quoted, fail_if_not_exists: false } }
         : {}),
       ...(file === undefined ? {} : { attachments: [{ id: '0', filename: file.name }] }),
+      ...(poll && { poll }),
     },
     ...(file === undefined ? {} : { file }),
   };

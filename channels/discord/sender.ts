@@ -169,6 +169,14 @@ export class Sender {
       case 'delete':
         await api.remove(channel, call.message, signal);
         return sent();
+      case 'pin':
+      case 'unpin':
+        await api.pin(call, signal);
+        return sent();
+      case 'thread':
+        // A thread isn't a message, so it has no receipt.
+        await api.openThread(call, signal);
+        return sent();
       case 'react':
         await api.react(call, signal);
         return sent();
@@ -213,6 +221,7 @@ const ownMessageSchema = z.object({
   content: z.string().catch(''),
   nonce: softText(64),
   attachments: softList(z.object({ filename: z.string() }), 100),
+  poll: soft(z.object({ question: z.object({ text: z.string() }) })),
   interaction_metadata: soft(z.object({ id: z.string() })),
 });
 type OwnMessage = z.output<typeof ownMessageSchema>;
@@ -242,10 +251,11 @@ function ownMessages(messages: readonly unknown[], botId: string): readonly OwnM
     .sort((a, b) => (isLater(a.id, b.id) ? 1 : -1));
 }
 
-function readsTheSame({ content, attachments }: OwnMessage, body: SendBody): boolean {
+function readsTheSame({ content, attachments, poll }: OwnMessage, body: SendBody): boolean {
   const files = (body.attachments ?? []).map(({ filename }) => filename);
   return (
     content === body.content.trim() &&
+    poll?.question.text === body.poll?.question.text &&
     attachments.length === files.length &&
     attachments.every(({ filename }, index) => filename === files[index])
   );

@@ -63,6 +63,8 @@ export function toCall({ route, content }: Outbound, sending: SendContext): Call
       if (target?.author !== bot.aci) return none('only a message of the bot can be deleted');
       return { kind: 'delete', request: { recipient, timestamp: target.timestamp } };
     }
+    case 'action':
+      return none('this network has no such action');
     case 'reaction': {
       const target = readMessageId(content.messageId);
       if (target === undefined) return none('the message has no Signal id');

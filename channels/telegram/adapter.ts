@@ -141,6 +141,14 @@ export class TelegramAdapter implements ChannelAdapter {
       case 'editMessageText':
         await api.editMessageText(call.payload, signal);
         return shown(call.payload);
+      case 'sendPoll':
+        return shown(await api.sendPoll(call.payload, signal));
+      case 'pinChatMessage':
+        await api.pinChatMessage(call.payload, signal);
+        return sent();
+      case 'unpinChatMessage':
+        await api.unpinChatMessage(call.payload, signal);
+        return sent();
       case 'deleteMessage':
         await api.deleteMessage(call.payload, signal);
         return sent();

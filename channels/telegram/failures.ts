@@ -52,6 +52,7 @@ function refused(refusal: ApiRefusal, content: OutboundContent): SendResult {
 /** Says whether Telegram refused a change because it is already in effect; such a change has succeeded. */
 function isAlreadyDone(content: OutboundContent, reason: string): boolean {
   if (content.kind === 'edit') return /message is not modified/i.test(reason);
+  if (content.kind === 'action') return /CHAT_NOT_MODIFIED/.test(reason);
   return content.kind === 'delete' && /message to delete not found/i.test(reason);
 }
 

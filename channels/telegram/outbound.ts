@@ -8,6 +8,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { capabilities } from './capabilities.ts';
 import { generalTopic, numericId } from './ids.ts';
 import { entitiesOf } from './outbound-entities.ts';
+import { type ActionCall, actionCall } from './tools.ts';
 
 type Payload<Method extends keyof RawApi> = Parameters<RawApi[Method]>[0];
 
@@ -24,6 +25,7 @@ export type Call =
       readonly payload: Omit<Payload<'sendDocument'>, 'document'>;
       readonly file: OutgoingFile;
     }
+  | ActionCall
   /** A route or message id that isn't one of Telegram's. */
   | { readonly method: 'none'; readonly reason: string };
 
@@ -59,6 +61,11 @@ export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
         payload: { ...target, ...captionPayload(content.caption), ...replyOf(route) },
         file: { path: content.path, name: uploadName(content.name, endsName) },
       };
+    }
+    case 'action': {
+      const call = actionCall(content, target);
+      if (call === undefined) return { method: 'none', reason: 'the action cannot be read' };
+      return call.method === 'sendPoll' ? { ...call, payload: { ...call.payload, ...replyOf(route) } } : call;
     }
     case 'edit':
     case 'delete':

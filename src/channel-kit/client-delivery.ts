@@ -23,6 +23,7 @@ export function clientDelivery(outbound: Outbound, at: number): ClientDelivery {
       return deliver({ type: 'deleted', messageId: content.messageId }, []);
     case 'reaction':
     case 'media':
+    case 'action':
       return reject(`this channel can't deliver ${content.kind}`);
     default:
       return content satisfies never;

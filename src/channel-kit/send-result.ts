@@ -13,9 +13,9 @@ export function failed(kind: Exclude<SendFailure['kind'], 'migrated'>, reason: s
   return { kind: 'failed', failure: { kind }, reason };
 }
 
-/** True for edits, deletions and reactions, which have the same effect when repeated. */
-export function isRepeatable({ kind }: OutboundContent): boolean {
-  return kind === 'edit' || kind === 'delete' || kind === 'reaction';
+/** True for changes of existing messages, which have the same effect when repeated. */
+export function isRepeatable(content: OutboundContent): boolean {
+  return content.kind !== 'text' && content.kind !== 'media' && content.messageId !== undefined;
 }
 
 /** Returns the result of a call that may have reached the network. */

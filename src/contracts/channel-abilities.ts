@@ -1,7 +1,9 @@
+import type { z } from 'zod';
 import type { AttachmentRef } from './attachment.ts';
 import type { FormattedText } from './formatted-text.ts';
 import type { MessageId } from './ids.ts';
-import type { Outbound } from './outbound.ts';
+import type { Outbound, OutboundContent } from './outbound.ts';
+import type { Authority } from './outcome.ts';
 import type { ReplyRoute } from './route.ts';
 
 /** The typing indicator, shown again every `refreshMs` while a run is active. */
@@ -59,6 +61,29 @@ export type Found =
   | { readonly kind: 'later'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
   /** It can't be determined. */
   | { readonly kind: 'unknown'; readonly reason: string };
+
+/**
+ * A tool that a channel offers in runs whose answers go to it, for the run's own conversation. What it does is a part of
+ * the outbox, which comes back to the channel's `send` as content of kind `action`.
+ */
+export interface ChannelTool<Input = unknown> {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: z.ZodType<Input>;
+  /** The least trusted authority that may cause it. */
+  readonly authority: Authority;
+  /** Returns what the call does. Pure. Throws ParleyError `invalid_input`, which the model reads. */
+  act(input: Input, route: ReplyRoute): ChannelAction;
+}
+
+/** `messageId`: also `current`, the message that the turn answers, or `last`, the agent's own newest. */
+export type ChannelAction = Omit<Extract<OutboundContent, { kind: 'action' }>, 'kind' | 'tool'>;
+
+/** Checks a tool's definition against its input type, and widens the type for lists of tools. */
+export function defineChannelTool<Input>(tool: ChannelTool<Input>): ChannelTool {
+  // The schema has parsed the input before `act` sees it, so widening the parameter is safe.
+  return tool as ChannelTool;
+}
 
 /** Linking this machine to an account, for `parley channels login`. */
 export interface LoginAbility {

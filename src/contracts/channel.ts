@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Acceptance } from './acceptance.ts';
 import type { Capabilities } from './capabilities.ts';
 import type {
+  ChannelTool,
   ChecksAbility,
   CommandsAbility,
   LoginAbility,
@@ -23,6 +24,8 @@ export interface ChannelDefinition<Config = unknown> {
   readonly id: ChannelId;
   readonly capabilities: Capabilities;
   readonly configSchema: z.ZodType<Config>;
+  /** Tools of its own, in runs whose answers go to it; absent if it has none. */
+  readonly tools?: readonly ChannelTool[];
   /** Creates the adapter; does no I/O. */
   create(config: Config, deps: ChannelDeps): ChannelAdapter;
 }
@@ -83,6 +86,8 @@ export type ChannelEntry = {
   readonly localPeer?: string;
   /** The setting that enables it, when it is off by default. */
   readonly needs?: string;
+  /** The names of its tools, known before it is loaded; absent if it has none. */
+  readonly tools?: readonly string[];
   /** Loads what `parley onboard` asks for; absent for channels that need nothing. */
   setUp?(): Promise<ChannelSetUp>;
 };

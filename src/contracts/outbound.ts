@@ -40,6 +40,20 @@ export type OutboundContent =
     }
   | { readonly kind: 'delete'; readonly messageId: MessageId }
   | { readonly kind: 'reaction'; readonly messageId: MessageId; readonly emoji: string }
+  /** Something that only some networks can do, asked for by one of the channel's own tools. */
+  | {
+      readonly kind: 'action';
+      /** The tool's name. */
+      readonly tool: string;
+      /** JSON that the channel has made and parses again. */
+      readonly input: unknown;
+      /** One line for `why` and lists, for example "poll: Lunch?". */
+      readonly summary: string;
+      /** The message that it changes. Repeating such an action has the same result. */
+      readonly messageId?: MessageId;
+      /** It becomes a message, so a repeated send is recognized like any other. Any other action is made once. */
+      readonly isMessage?: true;
+    }
   | {
       readonly kind: 'media';
       /** Absolute for a channel. A row names a file in the media folder, which may be moved with the data folder. */

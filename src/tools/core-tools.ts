@@ -1,12 +1,15 @@
 import { z } from 'zod';
+import type { ChannelTool } from '#contracts/channel-abilities.ts';
 import type { AgentId } from '#contracts/ids.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import type { AgentSettings, Config } from '../config/config.ts';
 import { bytesOf } from '../config/units.ts';
 import { mediaFolder } from '../inbound/media.ts';
 import { readLastRoute } from '../store/delivery/tool-send.ts';
 import { mayUseTool } from '../subagents/tool-policy.ts';
+import { createChannelTool } from './channel-tool.ts';
 import { createGatewayTool, type GatewayDeps } from './gateway.ts';
 import { createMessageTool, type MessageToolDeps } from './message.ts';
 import type { OutgoingFilesDeps } from './outgoing-files.ts';
@@ -37,7 +40,12 @@ export function outgoingFilesFor({ config, workspaceReader, agents }: FilesDeps)
 export function corePlugin(
   deps: Pick<MessageToolDeps, 'toolSender' | 'shaper' | 'capabilitiesFor' | 'hooks'> &
     FilesDeps &
-    SessionsSendDeps & { readonly gateway: GatewayDeps },
+    SessionsSendDeps & {
+      readonly gateway: GatewayDeps;
+      /** The names of all tools that channels offer. */
+      readonly channelTools: readonly string[];
+      channelToolsFor(route: ReplyRoute): readonly ChannelTool[];
+    },
 ): PluginDefinition {
   const { toolSender, shaper, capabilitiesFor, hooks, store, workspaceReader } = deps;
   const files = outgoingFilesFor(deps);
@@ -52,6 +60,12 @@ export function corePlugin(
           ? createMessageTool({ toolSender, shaper, capabilitiesFor, hooks, ...files, routeTo }, run)
           : undefined,
       );
+      for (const name of new Set(deps.channelTools))
+        tools.register(name, (run) => {
+          const { route } = run;
+          const tool = route && deps.channelToolsFor(route).find((offered) => offered.name === name);
+          return tool && createChannelTool({ toolSender, tool }, { ...run, route });
+        });
       tools.register('view', () => {
         const reader = workspaceReader();
         return reader && createViewTool(reader);

@@ -3,18 +3,18 @@ import { z } from 'zod';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import { type MessageId, messageId } from '#contracts/ids.ts';
+import type { MessageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import { hookRunOf } from '../hooks/hook-run.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import { prepareMessage } from '../hooks/prepare-message.ts';
-import type { ToolSendEnd, ToolSender } from '../outbox/tool-sender.ts';
+import type { ToolSender } from '../outbox/tool-sender.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
-import type { ToolSendInput } from '../store/delivery/tool-send.ts';
 import { copyOutgoing, type OutgoingFilesDeps } from './outgoing-files.ts';
+import { callOf, readReference, refused, type SendEnd, sendParts, withoutEmpty } from './send-parts.ts';
 
 export type MessageToolDeps = OutgoingFilesDeps & {
   readonly toolSender: ToolSender;
@@ -177,31 +177,6 @@ async function change(call: Call, content: OutboundContent): Promise<ToolOutput>
   return { text: says };
 }
 
-/** `current` is a message of this conversation only; the store knows which one is the last. */
-function readReference(named: string, { run, toLane }: Pick<Call, 'run' | 'toLane'>): MessageId {
-  if (named !== 'current') return messageId(named);
-  if (toLane === undefined && run.route?.replyTo !== undefined) return run.route.replyTo;
-  throw refused('There is no current message there; name it by its id.');
-}
-
-type PartsToSend = Pick<ToolSendInput, 'contents' | 'quotes' | 'changesOwnOnly'>;
-type SendEnd = Omit<ToolSendEnd, 'state'> & { readonly state: 'sent' | 'unknown' | 'failed' };
-
-async function sendParts(
-  { toolSender, run, route, toLane, ctx }: Call,
-  posting: PartsToSend,
-): Promise<SendEnd> {
-  const { sessionKey: laneKey, epoch } = run;
-  const target = { laneKey, epoch, ...callOf({ run, ctx }), route, ...(toLane !== undefined && { toLane }) };
-  const posted = await toolSender.send({ ...target, ...posting }, ctx.signal);
-  const state = posted.state === 'sent' || posted.state === 'failed' ? posted.state : 'unknown';
-  return { ...posted, state };
-}
-
-function callOf({ run: { runId }, ctx }: Pick<Call, 'run' | 'ctx'>): Pick<ToolSendInput, 'runId' | 'key'> {
-  return { runId, key: `${runId}:tool:${ctx.callId}` };
-}
-
 const notKnown = 'It is on its way; whether it arrived is not known yet.';
 
 /** Where a message can be referred to later, by what. */
@@ -215,10 +190,6 @@ function idsOf({ abilities }: Call, { receipts }: SendEnd): string {
 function failureOf({ sentParts, keys, problem = 'the network refused it' }: SendEnd): string {
   if (sentParts === 0) return `It was not delivered: ${problem}`;
   return `Only its beginning was delivered (${sentParts} of ${keys.length} messages), but not the rest: ${problem}`;
-}
-
-function refused(message: string): ParleyError {
-  return new ParleyError('tool_failed', message);
 }
 
 function unsupported(what: string): ParleyError {
@@ -269,16 +240,6 @@ const messageInput = written.pipe(actions);
 
 /** One thing to do with a message. */
 type MessageAction = z.output<typeof messageInput>;
-
-/** Some models fill in every argument they don't use. */
-function withoutEmpty(raw: unknown): unknown {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return raw;
-  return Object.fromEntries(Object.entries(raw).filter(([, value]) => !isEmpty(value)));
-}
-
-function isEmpty(value: unknown): boolean {
-  return value === null || value === '' || (Array.isArray(value) && value.length === 0);
-}
 
 /** One that people's keyboards have, with or without the selector that makes an emoji of a sign. */
 function isEmoji(text: string): boolean {

@@ -42,6 +42,27 @@ export const messageScenarios: readonly Scenario[] = [
       act: asksAboutNotes,
     }),
   },
+  // Nor a poll; a pin is made again.
+  {
+    title: 'a poll',
+    kills: ['sent-not-marked:1'],
+    channels: ['telegram'],
+    env: { PARLEY_OWNERS: 'telegram:501' },
+    questions: [question],
+    expected: ['', answerTo(question)],
+    unknown: 'arrived',
+    unknownPurpose: 'tool',
+    prepare: () => callsFirst({ name: 'poll', input: { question: 'Lunch?', options: ['Soup', 'Salad'] } }),
+  },
+  {
+    title: 'a pinned message',
+    kills: ['sent-not-marked:1'],
+    channels: ['telegram'],
+    env: { PARLEY_OWNERS: 'telegram:501' },
+    questions: [question],
+    expected: [answerTo(question)],
+    prepare: () => callsFirst({ name: 'pin', input: { message: 'current' } }),
+  },
   // The result is stored with the names of the copies, and the answer with its parts.
   ...(['tool-finished:1', 'turn-committed:2'] as const).map(
     (kill): Scenario => ({

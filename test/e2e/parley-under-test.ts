@@ -77,10 +77,12 @@ const gateway = await startWithRetry({
     },
     {
       id: channelId('telegram'),
+      tools: ['poll', 'pin'],
       load: async () => (await import('../../channels/telegram/index.ts')).channel,
     },
     {
       id: channelId('discord'),
+      tools: ['poll', 'pin', 'thread'],
       load: async () => (await import('../../channels/discord/index.ts')).channel,
     },
     {

@@ -138,6 +138,8 @@ function toolsOf(
     ...shaping,
     ...files,
     capabilitiesFor: () => undefined,
+    channelTools: [],
+    channelToolsFor: () => [],
   });
   const workspaces = { serve: () => undefined };
   const api = {

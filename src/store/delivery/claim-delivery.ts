@@ -247,6 +247,8 @@ function stepFor(
   if (sendingAt === null) return 'send';
   const mayRepeat = attempts < maxRepeats;
   if (isChange(content)) return mayRepeat ? 'send' : 'give-up';
+  const isMadeOnce = content.kind === 'action' && !content.isMessage;
+  if (isMadeOnce) return head.resendUnknown ? 'send' : 'give-up';
   // `abs`, because the clock may have been set back since.
   if (Math.abs(tx.now - sendingAt) < head.repeatSafeMs && mayRepeat) return 'send';
   if (head.canLookUp) return 'look-up';

@@ -81,7 +81,7 @@ async function noteForAgent(
   { laneKey, state, problem = 'no reason known', isChange }: UndeliveredPart,
 ): Promise<void> {
   const what = state === 'failed' ? 'was not delivered' : 'may or may not have arrived';
-  const subject = isChange ? 'A reaction, edit or removal of yours' : 'A message of yours';
+  const subject = isChange ? 'A change of a message that you asked for' : 'A message of yours';
   const prompt = `[Note from the gateway] ${subject} ${what}: ${problem}.`;
   const content: InboxContent = {
     text: prompt,

@@ -1,7 +1,7 @@
 import { closeAlert } from '../alerts/alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isFailedPart, isOpenPart, isUnknownPart } from '../base/index-predicates.ts';
-import { json } from '../base/json.ts';
+import { json, type StoredContent } from '../base/json.ts';
 import { findRow } from '../base/row-access.ts';
 import { lockLanes } from '../rows/lane.ts';
 import { endAskedWait, reviseOutcome } from './end-part.ts';
@@ -48,8 +48,13 @@ export const readUndelivered: StoreQuery<{ readonly limit: number }, readonly Un
 
 function excerptOf(stored: string): string {
   const content = json.outbound(stored);
-  const text = content.kind === 'text' || content.kind === 'edit' ? content.text.text : `(${content.kind})`;
+  const text = textOf(content);
   return text.replace(/\s+/g, ' ').slice(0, 80).toWellFormed();
+}
+
+function textOf(content: StoredContent): string {
+  if (content.kind === 'action') return content.summary;
+  return content.kind === 'text' || content.kind === 'edit' ? content.text.text : `(${content.kind})`;
 }
 
 /** The result of an operator's action on a part. */

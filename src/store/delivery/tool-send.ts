@@ -188,7 +188,7 @@ type ToolPlace = {
   readonly onlyRun?: string | undefined;
 };
 
-/** Returns the message that a new one may quote: a person's or the agent's own. Throws `invalid_input` otherwise. */
+/** Returns the message that a new one may quote, or an action may change: a person's or the agent's own. Throws `invalid_input` otherwise. */
 async function findQuoted(tx: Tx, place: ToolPlace, named: MessageId): Promise<MessageId> {
   const id = await resolve(tx, place, named);
   if ((await isHeard(tx, place, id)) || (await findOwn(tx, place, id))) return id;
@@ -196,7 +196,9 @@ async function findQuoted(tx: Tx, place: ToolPlace, named: MessageId): Promise<M
 }
 
 /** Says whether the content changes an existing message, so that repeating it has the same result. */
-export function isChange({ kind }: StoredContent): boolean {
+export function isChange(content: StoredContent): boolean {
+  const { kind } = content;
+  if (kind === 'action') return content.messageId !== undefined;
   return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }
 
@@ -212,6 +214,10 @@ async function withTarget(tx: Tx, place: ToolPlace, content: OutboundContent): P
     case 'reaction':
       if (await isHeard(tx, place, content.messageId)) return content;
       throw notHere(content.messageId);
+    case 'action': {
+      const { messageId: named } = content;
+      return named === undefined ? content : { ...content, messageId: await findQuoted(tx, place, named) };
+    }
     case 'edit':
     case 'delete':
       return { ...content, messageId: await findChangeable(tx, place, content) };
@@ -229,8 +235,9 @@ async function findChangeable(tx: Tx, place: ToolPlace, change: OwnChange): Prom
   // Others may rely on earlier messages, so a stranger can't have them changed.
   if (place.onlyRun !== undefined && own.runId !== place.onlyRun)
     throw new ParleyError('invalid_input', 'A guest can only have messages of this turn changed or removed.');
-  if (change.kind === 'edit' && json.outbound(own.content).kind === 'media')
-    throw new ParleyError('invalid_input', `Message ${id} is a file, which cannot be edited.`);
+  const { kind } = json.outbound(own.content);
+  if (change.kind === 'edit' && (kind === 'media' || kind === 'action'))
+    throw new ParleyError('invalid_input', `Message ${id} is no text, so it cannot be edited.`);
   return id;
 }
 

@@ -111,6 +111,15 @@ const changeOwnChecks = inConversation({
   },
 });
 
+const actionChecks = inConversation({
+  'rejects an action of a tool that it does not have': async (trial) => {
+    const action = { kind: 'action', tool: 'dance', input: { steps: 3 }, summary: 'dance' } as const;
+    const result = await trial.send(action);
+    expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
+    expect(await trial.harness.standing()).toEqual([]);
+  },
+});
+
 const mediaChecks = inConversation({
   'sends a file unchanged, with its name and caption': async (trial) => {
     const { media } = trial.harness.capabilities;
@@ -198,4 +207,10 @@ function faultOf<Name extends keyof Faults>(trial: Trial, name: Name): NonNullab
   return trial.need(faults[name]) as NonNullable<Faults[Name]>;
 }
 
-export const sendingChecks = [...textChecks, ...changeOwnChecks, ...mediaChecks, ...failureChecks];
+export const sendingChecks = [
+  ...textChecks,
+  ...changeOwnChecks,
+  ...actionChecks,
+  ...mediaChecks,
+  ...failureChecks,
+];

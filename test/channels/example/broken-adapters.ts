@@ -319,6 +319,16 @@ const living: readonly BrokenAdapter[] = [
     caughtBy: ['reports refused credentials'],
   },
   {
+    name: 'says what an action would do instead of rejecting it',
+    receive: 'pull',
+    breakage: sendsWith((outbound) => {
+      const { content } = outbound;
+      if (content.kind !== 'action') return outbound;
+      return { ...outbound, content: { kind: 'text', text: { text: content.summary, spans: [] } } };
+    }),
+    caughtBy: ['rejects an action of a tool that it does not have'],
+  },
+  {
     name: 'receives nothing after its start',
     receive: 'push',
     breakage: adapterWith(() => ({ start: async () => undefined })),

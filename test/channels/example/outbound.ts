@@ -30,6 +30,8 @@ export function callOf({ route, content }: Outbound, sizeBytes: number | undefin
       };
     case 'edit':
       return { kind: 'call', method: 'PUT', path: `${path}/${content.messageId}`, body: content.text };
+    case 'action':
+      return { kind: 'rejected', reason: 'the network has no such action' };
     case 'delete':
       return { kind: 'call', method: 'DELETE', path: `${path}/${content.messageId}` };
     case 'reaction': {

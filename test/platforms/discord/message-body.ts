@@ -16,6 +16,8 @@ export type Draft = {
   readonly enforcesNonce: boolean;
   readonly allowed: AllowedMentions;
   readonly replyTo: { readonly messageId: string; readonly failsIfGone: boolean } | undefined;
+  /** A poll as the platform shows it. */
+  readonly poll: Wire | undefined;
   /** Uploaded files with their descriptions, and the ids of earlier files to keep. */
   readonly uploads: readonly (UploadedFile & { readonly description?: string })[];
   readonly keptFiles: readonly string[] | undefined;
@@ -40,6 +42,7 @@ export function readMessageBody(body: Wire, files: readonly UploadedFile[], plac
   checkComponents(components ?? [], form, at('components'));
   const nonce = readNonce(body.nonce, form, at('nonce'));
   const allowed = readAllowedMentions(body.allowed_mentions, usual, form);
+  const poll = readPoll(body.poll, form, at('poll'));
   const { uploads, keptFiles } = readAttachments(body.attachments, files, form, at('attachments'));
   form.check();
   return {
@@ -51,6 +54,7 @@ export function readMessageBody(body: Wire, files: readonly UploadedFile[], plac
     enforcesNonce: body.enforce_nonce === true,
     allowed,
     replyTo: readReference(body.message_reference),
+    poll,
     uploads,
     keptFiles,
   };
@@ -59,7 +63,33 @@ export function readMessageBody(body: Wire, files: readonly UploadedFile[], plac
 /** Says whether there is nothing to show. */
 export function isEmpty(draft: Draft): boolean {
   const hasParts = [draft.embeds, draft.components, draft.uploads].some((list) => (list?.length ?? 0) > 0);
-  return (draft.text ?? '') === '' && !hasParts;
+  return (draft.text ?? '') === '' && !hasParts && draft.poll === undefined;
+}
+
+function readPoll(value: unknown, form: Form, path: string): Wire | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { question, answers, duration = 24, allow_multiselect: isMultiple } = value as Wire;
+  const textIn = (media: unknown) => String((media as { readonly text?: unknown } | undefined)?.text ?? '');
+  const given = Array.isArray(answers) ? answers : [];
+  const texts = given.map((answer) => textIn(answer?.poll_media));
+  const lengths = [[textIn(question), 300, 'question.text'] as const];
+  for (const [text, limit, where] of [
+    ...lengths,
+    ...texts.map((text, index) => [text, 55, `answers.${index}.poll_media.text`] as const),
+  ])
+    if (text.length < 1 || text.length > limit)
+      form.add(`${path}.${where}`, 'BASE_TYPE_BAD_LENGTH', `Must be between 1 and ${limit} in length.`);
+  if (texts.length < 1 || texts.length > 10)
+    form.add(`${path}.answers`, 'BASE_TYPE_BAD_LENGTH', 'Must be between 1 and 10 in length.');
+  if (!(Number(duration) >= 1 && Number(duration) <= 768))
+    form.add(`${path}.duration`, 'NUMBER_TYPE_MAX', 'int value should be less than or equal to 768.');
+  return {
+    question: { text: textIn(question) },
+    answers: texts.map((text, index) => ({ answer_id: index + 1, poll_media: { text } })),
+    expiry: null,
+    allow_multiselect: isMultiple === true,
+    layout_type: 1,
+  };
 }
 
 /** White space at the ends is trimmed before the length is counted, in UTF-16 units. */

@@ -15,12 +15,14 @@ export const permissions = {
   manageThreads: 1n << 34n,
   createPublicThreads: 1n << 35n,
   sendMessagesInThreads: 1n << 38n,
+  sendPolls: 1n << 49n,
+  pinMessages: 1n << 51n,
 } as const;
 export type Permission = keyof typeof permissions;
 
 /** What everybody may do in a new guild. The bot may ping @everyone, so that a send that does so is noticed. */
 export const everybodyMay: bigint = Object.entries(permissions)
-  .filter(([name]) => name !== 'manageMessages' && name !== 'manageThreads')
+  .filter(([name]) => !['manageMessages', 'manageThreads', 'pinMessages'].includes(name))
   .reduce((all, [, bit]) => all | bit, 0n);
 
 export const isThread = (type: ChannelType): boolean =>

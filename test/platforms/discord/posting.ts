@@ -43,6 +43,7 @@ export function addAsBot(
     flags: draft.flags ?? 0,
     embeds: draft.embeds ?? [],
     components: draft.components ?? [],
+    ...(draft.poll && { fields: { poll: draft.poll } }),
     ...more,
   });
   recordPing(platform, message, 'send');
@@ -86,6 +87,7 @@ function requireWritable(world: World, channel: ChannelState, draft: Draft): voi
   if (!holdsMessages(channel.type)) throw refuse('nonTextChannel');
   world.require(channel, isThread(channel.type) ? 'sendMessagesInThreads' : 'sendMessages');
   if (draft.uploads.length > 0) world.require(channel, 'attachFiles');
+  if (draft.poll && channel.guildId !== undefined) world.require(channel, 'sendPolls');
   if (channel.thread?.isArchived && channel.thread.isLocked && !world.botMay(channel, 'manageThreads'))
     throw refuse('threadArchived');
 }

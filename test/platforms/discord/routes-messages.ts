@@ -17,6 +17,8 @@ export const messageRoutes: Routes = {
     ok(shown(platform, found({ platform, ...rest }).message)),
   'PATCH /channels/:channel/messages/:message': editMessage,
   'DELETE /channels/:channel/messages/:message': deleteMessage,
+  'PUT /channels/:channel/messages/pins/:message': (request) => pin(request, true),
+  'DELETE /channels/:channel/messages/pins/:message': (request) => pin(request, false),
   'PUT /channels/:channel/messages/:message/reactions/:emoji/@me': (request) => react(request, true),
   'DELETE /channels/:channel/messages/:message/reactions/:emoji/@me': (request) => react(request, false),
   'GET /channels/:channel/messages/:message/reactions/:emoji': listReactions,
@@ -106,6 +108,15 @@ function deleteMessage(request: Request): Answer {
   if (channel.thread?.isArchived) throw refuse('threadArchived');
   world.delete(message);
   events.messageDeleted(message);
+  return noContent;
+}
+
+function pin(request: Request, isPinned: boolean): Answer {
+  const { world, events } = request.platform;
+  const { channel, message } = found(request);
+  request.call.messageId = message.id;
+  if (channel.guildId !== undefined) world.require(channel, 'pinMessages');
+  events.messageUpdated(world.change(message, { fields: { ...message.fields, pinned: isPinned } }));
   return noContent;
 }
 

@@ -49,6 +49,9 @@ export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['sendMessage', sendMessage],
   ['sendPhoto', (platform, params) => sendFile(platform, params, 'photo')],
   ['sendDocument', (platform, params) => sendFile(platform, params, 'document')],
+  ['sendPoll', sendPoll],
+  ['pinChatMessage', (platform, params) => pin(platform, params, true)],
+  ['unpinChatMessage', (platform, params) => pin(platform, params, false)],
   ['editMessageText', editMessageText],
   ['deleteMessage', deleteMessage],
   ['setMessageReaction', setMessageReaction],
@@ -119,6 +122,47 @@ function sendFile(platform: Platform, params: Params, field: 'photo' | 'document
       ? { photo: [{ ...shown, width: 90, height: 90 }] }
       : { document: { ...shown, file_name: file.name, mime_type: file.mimeType } };
   return post(platform, state, params, { text: caption.text, entities: withComputed(caption), file, fields });
+}
+
+function sendPoll(platform: Platform, params: Params): Outcome {
+  const state = chatOf(platform.world, params);
+  const question = params.text('question');
+  if (question === '') throw badRequest('poll question must be non-empty');
+  if (question.length > 300) throw badRequest('poll question length must not exceed 300');
+  const given = params.json('options');
+  const options = (Array.isArray(given) ? given : []).map((option) => String(option?.text ?? ''));
+  if (options.length < 1) throw badRequest('poll must have at least 1 option');
+  if (options.length > 12) throw badRequest("poll can't have more than 12 options");
+  if (options.includes('')) throw badRequest('poll options must be non-empty');
+  if (options.some((text) => text.length > 100)) throw badRequest('poll options length must not exceed 100');
+  const period = params.optionalInt('open_period');
+  if (period !== undefined && (period < 5 || period > 2_628_000))
+    throw badRequest("poll can't be closed that late");
+  const poll = {
+    id: String(platform.now()),
+    question,
+    options: options.map((text, index) => ({ persistent_id: String(index), text, voter_count: 0 })),
+    total_voter_count: 0,
+    is_closed: false,
+    is_anonymous: params.has('is_anonymous') ? params.bool('is_anonymous') : true,
+    type: 'regular',
+    allows_multiple_answers: params.bool('allows_multiple_answers'),
+    allows_revoting: true,
+    members_only: false,
+    ...(period !== undefined && { open_period: period }),
+  };
+  return post(platform, state, params, { text: '', entities: [], fields: { poll } });
+}
+
+function pin(platform: Platform, params: Params, isPinned: boolean): Outcome {
+  const state = chatOf(platform.world, params);
+  const messageId = messageIdOf(params);
+  if (!state.messages.has(messageId)) throw badRequest(`message to ${isPinned ? 'pin' : 'unpin'} not found`);
+  if (state.chat.type !== 'private' && state.botStatus !== 'administrator')
+    throw badRequest('not enough rights to manage pinned messages in the chat');
+  if (isPinned) state.pinned.add(messageId);
+  else state.pinned.delete(messageId);
+  return { result: true, messageId };
 }
 
 function uploaded(world: World, params: Params, field: string): StoredFile {

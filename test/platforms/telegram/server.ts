@@ -23,6 +23,7 @@ const sends = new Set([
   'sendMessage',
   'sendPhoto',
   'sendDocument',
+  'sendPoll',
   'editMessageText',
   'deleteMessage',
   'setMessageReaction',

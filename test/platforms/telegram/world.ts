@@ -17,6 +17,7 @@ export type ChatState = {
   chat: TgChat;
   readonly messages: Map<number, StandingMessage>;
   readonly deleted: StandingMessage[];
+  readonly pinned: Set<number>;
   readonly topics: Map<number, { readonly name: string; readonly rootId: number }>;
   readonly admins: Set<number>;
   botStatus: MemberStatus;
@@ -89,6 +90,7 @@ export class World {
       chat,
       messages: new Map(),
       deleted: [],
+      pinned: new Set(),
       topics: new Map(),
       admins: new Set(),
       botStatus: 'member',

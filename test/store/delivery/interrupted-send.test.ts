@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { MessageId } from '../../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
-import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { claimDelivery, type DeliveryPolicy } from '../../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../../src/store/delivery/tool-send.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { aConversation, aCourier, policy } from '../a-conversation.ts';
@@ -15,18 +15,19 @@ const changes: readonly OutboundContent[] = [
   { kind: 'edit', messageId, text },
   { kind: 'delete', messageId },
   { kind: 'reaction', messageId, emoji: '👍' },
+  { kind: 'action', tool: 'pin', input: {}, summary: 'pin', messageId },
 ];
 
 describeEachDatabase('a part whose holder died while sending', (open) => {
   /** Claims the part as one process, which dies, and then as the next process on the same folder. */
-  const claimTwice = async (content: OutboundContent) => {
+  const claimTwice = async (content: OutboundContent, over: Partial<DeliveryPolicy> = {}) => {
     const { conversationKey, begin, answer } = aConversation(open());
     const folder = unique('folder');
     const run = await begin();
     await answer(run, 'hello', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
     const claim = async (boot: string) => {
       await open().write(addProcess, { id: boot, folder });
-      return aCourier(open(), conversationKey, { holder: boot }).claimNext();
+      return aCourier(open(), conversationKey, { holder: boot, ...over }).claimNext();
     };
     await claim(unique('boot'));
     const second = await claim(unique('boot'));
@@ -37,6 +38,20 @@ describeEachDatabase('a part whose holder died while sending', (open) => {
   it("doesn't send a message again if its holder died while sending it", async () => {
     expect(await claimTwice({ kind: 'text', text })).toEqual({ second: 'empty', state: 'unknown' });
   });
+
+  it.each([
+    ['a message', true, 'part'],
+    ['anything else', undefined, 'empty'],
+  ] as const)(
+    'repeats an action only if its platform recognizes it, since it becomes %s',
+    async (_, isMessage, second) => {
+      const action = { kind: 'action', tool: 'poll', input: {}, summary: 'poll: Lunch?' } as const;
+      const content = isMessage ? { ...action, isMessage } : action;
+      expect((await claimTwice(content)).second).toBe('empty');
+      const keyed = { repeatSafeMs: 60_000, canLookUp: true };
+      expect((await claimTwice(content, keyed)).second).toBe(second);
+    },
+  );
 
   it.each(changes)('sends a change again if its holder died while sending it: $kind', async (content) => {
     expect(await claimTwice(content)).toEqual({ second: 'part', state: 'sending' });

@@ -62,6 +62,17 @@ describeEachDatabase('a message that a tool refers to', (open) => {
       await expect(post({ quotes })).rejects.toThrow(/^There is no message/);
   });
 
+  it('refuses an action on a message of another conversation', async () => {
+    const { ids, post, claimPart } = await aSpeaker(open());
+    const { ids: theirs } = await aSpeaker(open());
+    const pin = (messageId: MessageId) =>
+      post({ contents: [{ kind: 'action', tool: 'pin', input: {}, summary: 'pin', messageId }] });
+    for (const id of [theirs.first, theirs.own, ids.notice, messageId('unknown')])
+      await expect(pin(id)).rejects.toThrow(/^There is no message/);
+    await pin(ids.last);
+    expect((await claimPart()).part.content).toMatchObject({ kind: 'action', messageId: ids.own });
+  });
+
   it('refuses a reaction unless a person wrote the message in this conversation', async () => {
     const { ids, post, claimPart } = await aSpeaker(open());
     const { ids: theirs } = await aSpeaker(open());

@@ -51,6 +51,7 @@ function factsOf(row: Row, withExcerpts: boolean) {
 function excerptOfPart({ purpose, content }: Row): string | undefined {
   if (purpose === 'notice') return undefined;
   const said = json.outbound(content);
+  if (said.kind === 'action') return excerptOf(said.summary);
   return said.kind === 'text' || said.kind === 'edit' ? excerptOf(said.text.text) : `(${said.kind})`;
 }
 
