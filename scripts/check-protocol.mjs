@@ -35,6 +35,16 @@ const proofs = [
     title: 'a waiting call is never answered, 2 messages',
     defines: ['MESSAGES=2', 'NOBODY_ANSWERS'],
   },
+  {
+    size: 'small',
+    title: 'a call that a person has to approve, 2 messages',
+    defines: ['MESSAGES=2', 'ASKS'],
+  },
+  {
+    title: 'everything settles, a call to approve, 2 messages',
+    defines: ['MESSAGES=2', 'ASKS'],
+    settles: true,
+  },
   { title: '3 messages', defines: ['MESSAGES=3'] },
   { title: '3 messages, both slots in one process', defines: ['MESSAGES=3', 'ONE_PROCESS'] },
   { title: '2 messages, 3 slots', defines: ['MESSAGES=2', 'SLOTS=3'] },
@@ -56,6 +66,9 @@ const proofs = [
 
 /** Meanings of the model's assertions, each recognized by a piece of its text. */
 const harms = [
+  ['allowed', 'a call that nobody approved'],
+  ['refused', 'a call that was refused'],
+  ['question', 'a question that outlives its run'],
   ['bereft', 'an orphan'],
   ['heard', 'a parent that was not notified once'],
   ['state[kid[', 'a call that spawned twice'],
@@ -167,6 +180,28 @@ const broken = [
     title: 'a wait never expires, and no answer comes',
     defines: ['NOBODY_ANSWERS', 'PARKED_FOR_EVER'],
     refutedBy: 'something is stuck',
+  },
+  {
+    size: 'small',
+    title: 'a resumed run makes a call that was asked about',
+    defines: ['ASKS', 'ASKED_RUNS'],
+    refutedBy: 'a call that nobody approved',
+  },
+  {
+    size: 'small',
+    title: 'a question that expires counts as approved',
+    defines: ['ASKS', 'EXPIRY_APPROVES'],
+    refutedBy: 'a call that nobody approved',
+  },
+  {
+    title: 'a press decides whether or not the question is open',
+    defines: ['ASKS', 'PRESS_BLIND'],
+    refutedBy: 'a call that was refused',
+  },
+  {
+    title: 'a stop leaves the question open',
+    defines: ['ASKS', 'QUESTION_LEFT'],
+    refutedBy: 'a question that outlives its run',
   },
 ];
 

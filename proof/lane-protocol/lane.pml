@@ -51,6 +51,13 @@ byte call;                      /* the only tool call of this world; it must not
 byte callOf;                    /* its run, until it is done */
 bit callWaits;                  /* it is to be settled from outside */
 
+#ifdef ASKS                     /* a person has to approve the call */
+#define ASKED 1                 /* open: nobody has decided */
+#define APPROVED 2
+#define REFUSED 3               /* denied, expired or void */
+byte question;                  /* about the call */
+#endif
+
 byte last;                      /* the last message of the transcript */
 byte readFrom;                  /* the last one before those the open run has still to answer */
 byte decided;                   /* the last one that the open run began with, or has read and decided on */
@@ -106,6 +113,13 @@ bit again;
 bit said[MESSAGES + 1];         /* an answer to it was committed */
 bit gone[MESSAGES + 1];         /* in the transcript, or ended without it */
 bit acted;                      /* the tool call has had its effect */
+#ifdef ASKS
+bit allowed;                    /* somebody pressed "approve" while they could */
+bit refused;                    /* or "deny" before that, or the time was over, or it was stopped */
+#define may_act assert(allowed); assert(!refused)
+#else
+#define may_act skip
+#endif
 byte owner;                     /* the slot that claimed last, plus one: only it may write */
 #ifdef JUDGE_BY_HARM            /* for variants that must do more harm than a write out of turn */
 #define in_turn(s) true
@@ -228,7 +242,29 @@ inline free_lane() {
   holder = NOBODY; lease = 0
 }
 
+#ifdef ASKS
+#define decide_no question = REFUSED; refused = 1
+
+/* endOpenQuestions: nobody needs to answer any more, or nobody did. */
+inline end_question() {
+  if
+  :: question == ASKED -> decide_no
+  :: else
+  fi
+}
+
+inline unpark() {
+  if
+  :: parked -> parked = 0; lease = 0; set(wake)
+  :: else
+  fi
+}
+#endif
+
 inline forget_run(r) {
+#ifdef ASKS
+  assert(question != ASKED);                      /* no question outlives its run */
+#endif
   if
   :: callOf == r -> call = (call == NONE -> NONE : DONE); callOf = 0; callWaits = 0
   :: else
@@ -260,6 +296,9 @@ inline return_kept(r) {
 /* cancelRun: a parked run is claimed once more in order to end. */
 inline cancel_run() {
   cancel = 1;
+#if defined(ASKS) && !defined(QUESTION_LEFT)
+  end_question();
+#endif
 #ifndef PARKED_STAYS
   if
   :: parked -> parked = 0; lease = 0; set(wake)
@@ -347,7 +386,15 @@ inline claim(s) {
         tries = (handedOver -> tries : tries + 1);
         handedOver = 0;
         if
+#ifdef ASKS
+#ifdef EXPIRY_APPROVES
+        :: parked -> parked = 0; question = (question == ASKED -> APPROVED : question)
+#else
+        :: parked -> parked = 0; end_question()                           /* the wait has expired */
+#endif
+#else
         :: parked -> parked = 0; call = DONE; callOf = 0; callWaits = 0   /* the wait has expired */
+#endif
         :: else
         fi;
 #ifndef EPOCH_KEPT
@@ -445,6 +492,19 @@ inline park(s) {
   at[s] = (parked -> IDLE : WOKEN)                /* parked, or given back and checked again */
 }
 
+#ifdef ASKS
+/* parkForApproval: the question and the parked run are one transaction. A call has one question. */
+inline ask_and_park(s) {
+  assert(in_turn(s));
+  handedOver = 1; holder = NOBODY;
+  question = (question == NONE && !cancel -> ASKED : question);
+  parked = (question == ASKED && !cancel); lease = parked;
+  rest(s);
+  raise_epoch();
+  at[s] = (parked -> IDLE : WOKEN)
+}
+#endif
+
 /* ---- A slot ------------------------------------------------------------------------------------------ */
 
 active [SLOTS] proctype Slot() {
@@ -459,7 +519,17 @@ end:
   :: d_step { at[s] == RECOVERS && may_write(s) ->
        assert(in_turn(s));
        if
+#ifdef ASKS
+#ifndef ASKED_RUNS
+       :: callOf == mine[s] && call == PENDING && (question == NONE || question == ASKED) -> at[s] = CALLS
+       :: callOf == mine[s] && call == PENDING && question == REFUSED -> call = DONE; callOf = 0; at[s] = READS
+#endif
+#endif
+#if !defined(ASKS) || defined(ASKED_RUNS)
        :: callOf == mine[s] && call == PENDING -> call = STARTED; at[s] = REDOES
+#else
+       :: callOf == mine[s] && call == PENDING && question == APPROVED -> call = STARTED; at[s] = REDOES
+#endif
 #ifdef CALL_REPEATED
        :: callOf == mine[s] && call == STARTED -> at[s] = REDOES
 #else
@@ -469,7 +539,7 @@ end:
        fi }
   /* A call that waits for an outside result may be requested again if that does no harm. */
   :: d_step { at[s] == RECOVERS && may_write(s) && callOf == mine[s] && call == STARTED && callWaits -> at[s] = REDONE }
-  :: d_step { at[s] == REDOES -> assert(!acted); acted = 1; at[s] = REDONE }
+  :: d_step { at[s] == REDOES -> assert(!acted); may_act; acted = 1; at[s] = REDONE }
   :: d_step { at[s] == REDONE && !may_write(s) -> rest(s) }
   :: d_step { at[s] == REDONE && may_write(s) && !callWaits ->
        assert(in_turn(s)); call = DONE; callOf = 0; at[s] = READS }
@@ -506,12 +576,18 @@ end:
   :: atomic { at[s] == THINKS && call == NONE && may_write(s) ->
        if
        :: callWaits = 0
+#ifndef ASKS
        :: callWaits = 1
+#endif
        fi;
        d_step { assert(in_turn(s)); call = PENDING; callOf = mine[s]; decided = upTo[s]; at[s] = CALLS } }
 #endif
   :: d_step { at[s] == CALLS && !may_write(s) -> rest(s) }
+#ifdef ASKS
+  :: d_step { at[s] == CALLS && may_write(s) -> ask_and_park(s) }
+#else
   :: d_step { at[s] == CALLS && may_write(s) -> assert(in_turn(s)); call = STARTED; at[s] = ACTS }
+#endif
   :: d_step { at[s] == ACTS -> assert(!acted); acted = 1; at[s] = ACTED }
   :: d_step { at[s] == ACTED && !may_write(s) -> rest(s) }
   :: d_step { at[s] == ACTED && may_write(s) && callWaits -> park(s) }
@@ -705,6 +781,24 @@ end:
   :: d_step { may_stop && SOME(waits) && openRun != 0 && !cancel -> cancel_waiting(); cancel_run() }
   od
 }
+
+#ifdef ASKS
+#ifdef PRESS_BLIND
+#define is_open (question != NONE)
+#else
+#define is_open (question == ASKED)
+#endif
+
+/* decideCall and expireCall, by any number of people and processes: by compare and set, under the lane's lock. */
+active proctype Deciders() {
+end:
+  do
+  :: d_step { is_open && callOf != 0 && lease -> question = APPROVED; allowed = 1; unpark() }
+  :: d_step { is_open && callOf != 0 && lease -> decide_no; unpark() }
+  :: d_step { question == ASKED && !lease && parked -> decide_no; unpark() }
+  od
+}
+#endif
 
 /* ---- Time ------------------------------------------------------------------------------------------------ */
 
