@@ -248,10 +248,9 @@ function stepFor(
   const mayRepeat = attempts < maxRepeats;
   if (isChange(content)) return mayRepeat ? 'send' : 'give-up';
   const isMadeOnce = content.kind === 'action' && !content.isMessage;
-  if (isMadeOnce) return head.resendUnknown ? 'send' : 'give-up';
   // `abs`, because the clock may have been set back since.
-  if (Math.abs(tx.now - sendingAt) < head.repeatSafeMs && mayRepeat) return 'send';
-  if (head.canLookUp) return 'look-up';
+  if (!isMadeOnce && Math.abs(tx.now - sendingAt) < head.repeatSafeMs && mayRepeat) return 'send';
+  if (!isMadeOnce && head.canLookUp) return 'look-up';
   return head.resendUnknown ? 'send' : 'give-up';
 }
 
