@@ -48,6 +48,7 @@ export function openAsking(store: Store, { validMs = 900_000 } = {}) {
     });
   const tools = [
     act('act'),
+    act('anyone', { authority: 'guest' }),
     act('beside', { parallelSafe: true }),
     act('free', { approval: undefined as never }),
   ];
