@@ -16,6 +16,7 @@ const script = 'text/javascript; charset=utf-8';
 const modules = [
   'main',
   'api',
+  'approvals-view',
   'attachments',
   'chat',
   'chat-view',
