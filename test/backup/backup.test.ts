@@ -25,6 +25,7 @@ import {
 import { finishRestore, restoreBackup, verifyBackup } from '../../src/backup/restore.ts';
 import { lockDataFolder } from '../../src/processes/folder-lock.ts';
 import { endPartsAfterRestore } from '../../src/store/delivery/restore.ts';
+import { migrationNames } from '../../src/store/migrate.ts';
 import { isLong } from '../support/long-run.ts';
 import { openStore } from '../support/open-store.ts';
 import {
@@ -46,7 +47,7 @@ it('backs up database, files and settings for their owner alone, and reads them 
   chmodSync(join(dataDir, 'media/run'), 0o755);
   symlinkSync('picture', join(dataDir, 'media/2026/link'));
   const { path, manifest } = await makeBackup({ dataDir, settings: [settings, '/nowhere/.env'] });
-  expect(manifest.database).toMatchObject({ kind: 'sqlite', steps: ['0001-schema'], rows: { lockouts: 1 } });
+  expect(manifest.database).toMatchObject({ kind: 'sqlite', steps: migrationNames, rows: { lockouts: 1 } });
   expect(manifest.files.map(({ path: file }) => file).sort()).toEqual([
     'folder/media/2026/picture',
     'folder/media/run',

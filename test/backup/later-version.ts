@@ -29,7 +29,7 @@ const addNotes: SchemaStep = {
   },
 };
 
-export const laterStep = '0002-add-notes';
+export const laterStep = '0100-add-notes';
 
 export function laterProgram(): StoreSetup {
   const writer = new URL('./later-writer.ts', import.meta.url);
