@@ -10,3 +10,4 @@ const kit = existsSync(bundle)
   : await import('../src/contracts/plugin-kit.ts');
 
 export const { definePlugin, defineTool, z } = kit;
+export const { accountId, channelId, conversationId, eventKey, messageId, peerId } = kit;

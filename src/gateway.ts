@@ -24,12 +24,7 @@ import { ratesOf } from './models/call-bound.ts';
 import { type ConfiguredModel, claimModels } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
-import {
-  createPluginHost,
-  logUnknownTools,
-  type PluginHost,
-  type PluginReport,
-} from './plugin-host/plugin-host.ts';
+import { logUnknownTools, type PluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
 import { createClosers } from './processes/closers.ts';
 import { createEffectDispatcher } from './queue/effect-dispatcher.ts';
 import { createFailureStreaks } from './queue/failure-streaks.ts';
@@ -53,16 +48,15 @@ import { openInfrastructure, openLiveEvents } from './roles/infrastructure.ts';
 import { openModel, suspensionAlerts } from './roles/model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { wireMedia } from './roles/wire-media.ts';
+import { wirePlugins } from './roles/wire-plugins.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { type Agents, createAgents, runSettingsFrom } from './runs/agents.ts';
 import { createRunBudgets } from './runs/call-ledger.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { createFraming, imagesIn } from './runs/framing.ts';
-import { createSettleCall } from './runs/park.ts';
 import { createPermit } from './runs/permit-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
-import { createSkillReader } from './skills/skills.ts';
 import { readRolesOf } from './store/access/sender-roles.ts';
 import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
@@ -112,7 +106,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       const { openScriptHooks } = await import('./hooks/script-hooks.ts');
       await openScriptHooks(config, { hooks, log });
     }
-    const model = await openModel({ ...options, store, clock, closers, redact, hooks });
+    const found: { plugins?: PluginHost } = {};
+    const pluginProvider = (name: string) => found.plugins?.provider(name);
+    const model = await openModel({ ...options, store, clock, closers, redact, hooks }, pluginProvider);
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
@@ -134,7 +130,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       }),
       model,
     };
-    return await wireStages(stage);
+    const gateway = await wireStages(stage, (plugins) => {
+      found.plugins = plugins;
+    });
+    return gateway;
   } catch (error) {
     await closers.close();
     throw error;
@@ -142,7 +141,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 }
 
 /** Opens the stages from the inside out, so that closing begins with intake. */
-async function wireStages(stage: StageDeps): Promise<Gateway> {
+async function wireStages(stage: StageDeps, onPlugins: (plugins: PluginHost) => void): Promise<Gateway> {
   const { config, clock, log, closers, redis, store, holder, failures, dispatcher, model } = stage;
   const wakes = createWakes({ redis: redis.connections, keys: redis.keys, log });
   closers.add('wakes', wakes.close);
@@ -151,15 +150,17 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
 
   const policy = createInboundPolicy(config, stage.texts);
   const gatewayRole = stage.receives ? wireGatewayRole(stage) : undefined;
-  const host = wireIntake(stage, { policy, space: gatewayRole?.space, owner: gatewayRole?.owner });
+  const { plugins, agents } = wirePlugins(stage, policy);
+  const host = wireIntake(stage, { policy, plugins, space: gatewayRole?.space, owner: gatewayRole?.owner });
   const fetcher = wireMedia(stage, { policy, host, space: gatewayRole?.space });
   const { deliverer, toolSender } = wireOutbox(stage, host);
   const rooms = createRoomWaker({ store, log, start: dispatcher.dispatch });
-  const server = gatewayRole && (await openServer(stage, { host, policy, ...gatewayRole }));
-  const runs = stage.works
-    ? await wireRuns(stage, { policy, host, toolSender, active, wakes, rooms, outbox: deliverer })
+  await loadPlugins(stage, { plugins, host, toolSender });
+  onPlugins(plugins);
+  const server = gatewayRole && (await openServer(stage, { host, policy, plugins, agents, ...gatewayRole }));
+  const workers = stage.works
+    ? wireRuns(stage, { policy, host, plugins, active, wakes, rooms, outbox: deliverer })
     : undefined;
-  const workers = runs?.workers;
   const sweeper = startSweeper({
     ...{ store, clock, log, failures },
     onAlarm: (laneKey, waitedMs) => gatewayRole?.owner.onAlarm(laneKey, waitedMs),
@@ -184,7 +185,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   const { url: healthUrl } = page ?? (await openHealth(stage, host));
   closers.add('hooks', () => stage.hooks.observe('gateway_stop', {}));
   void stage.hooks.observe('gateway_start', { version: stage.version, role: config.role });
-  const settled = openChannels(stage, { host, policy, server });
+  const settled = openChannels(stage, { host, policy, server, plugins });
   // Printing the status table and storing the compiled code still belong to the start.
   const watch = () => setImmediate(() => stage.loop.start(active.ids));
   void settled.then(watch, watch);
@@ -194,9 +195,9 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     channels: host.states,
     model,
     get plugins() {
-      return runs?.plugins.reports() ?? [];
+      return plugins.reports();
     },
-    settled: Promise.all([settled, runs?.plugins.checked()]).then(() => undefined),
+    settled: Promise.all([settled, plugins.checked()]).then(() => undefined),
     broken: store.broken,
     apply: settingsApplier(stage, { policy, gatewayRole }),
     stop: closers.close,
@@ -270,13 +271,14 @@ function wireEffects(
 }
 
 type IntakeParts = {
+  readonly plugins: PluginHost;
   readonly policy: InboundPolicy;
   readonly space: FreeSpace | undefined;
   readonly owner: AlertReporter | undefined;
 };
 
 /** Wires steps 1 to 4: intake stores what the channels receive. */
-function wireIntake(stage: StageDeps, { policy, space, owner }: IntakeParts): ChannelHost {
+function wireIntake(stage: StageDeps, { policy, plugins, space, owner }: IntakeParts): ChannelHost {
   const { closers, clock, log, store, dispatcher, holder, meters, model, texts } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
   const contextWindow = (name: string) => model.models.stackFor(name).model().contextWindow;
@@ -292,7 +294,12 @@ function wireIntake(stage: StageDeps, { policy, space, owner }: IntakeParts): Ch
     reserve: dispatcher.reserve,
     hasSpace: () => space?.isEnough() ?? true,
   };
-  const registrar = createCommandRegistrar({ store, clock, log, commands: nativeCommands(texts) });
+  const registrar = createCommandRegistrar({
+    ...{ store, clock, log },
+    get commands() {
+      return nativeCommands(texts, plugins.commands());
+    },
+  });
   closers.add('command menus', registrar.stop);
   const { receives, isAlone, live } = stage;
   return createChannelHost({
@@ -340,13 +347,11 @@ type RunParts = {
   readonly policy: InboundPolicy;
   readonly outbox: Deliverer;
   readonly host: ChannelHost;
-  readonly toolSender: ToolSender;
+  readonly plugins: PluginHost;
   readonly active: ActiveRuns;
   readonly wakes: Wakes;
   readonly rooms: RoomWaker;
 };
-
-type Runs = { readonly plugins: PluginHost; readonly workers: LaneWorkers };
 
 /** Wires the decisions about calls: by the agents' rules, and by the rights that people have at present. */
 function wirePermit(
@@ -364,13 +369,12 @@ function wirePermit(
 }
 
 /** Wires steps 5 to 8: workers claim lanes and execute their runs. */
-async function wireRuns(
+function wireRuns(
   stage: StageDeps,
-  { policy, host, toolSender, active, wakes, rooms, outbox }: RunParts,
-): Promise<Runs> {
+  { policy, host, plugins, active, wakes, rooms, outbox }: RunParts,
+): LaneWorkers {
   const { config, clock, log, closers, redis, store, holder, probe, texts, redact, dispatcher } = stage;
   const agents = createAgents(config, { log, hooks: stage.hooks });
-  const plugins = await loadPlugins(stage, { host, toolSender, agents });
   const { models, tracer } = stage.model;
   const sendsFiles = outgoingFilesFor({ config, workspaceReader: plugins.workspaceReader, agents });
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
@@ -424,19 +428,25 @@ async function wireRuns(
     patienceMs: stage.isAlone ? alonePatienceMs : 0,
   });
   closers.add('workers', workers.close);
-  return { plugins, workers };
+  return workers;
 }
 
-/** Creates the plugin host and loads the core tools, the sub-agents and the configured plugins, in this order. */
-async function loadPlugins(
-  stage: StageDeps,
-  { host, toolSender, agents }: Pick<RunParts, 'host' | 'toolSender'> & { readonly agents: Agents },
-): Promise<PluginHost> {
-  const { config, store, clock, log, probe, closers, dispatcher, shaper, hooks } = stage;
+type PluginWiring = {
+  readonly plugins: PluginHost;
+  readonly host: ChannelHost;
+  readonly toolSender: ToolSender;
+};
+
+/**
+ * Loads the core tools, the sub-agents and the configured plugins, in this order. A process without slots only needs
+ * those from outside, for their commands, routes and channels.
+ */
+async function loadPlugins(stage: StageDeps, { plugins, host, toolSender }: PluginWiring): Promise<void> {
+  const outside = stage.plugins.filter((entry) => !('definition' in entry) || entry.isOutside);
+  if (!stage.works) return void (await plugins.load(outside));
+  const { config, store, log, probe, dispatcher, shaper, hooks } = stage;
   const start = dispatcher.dispatch;
-  const settle = createSettleCall({ store, clock, log, probe, start, hooks });
-  const plugins = createPluginHost({ log, settle, hooks, skills: createSkillReader(config) });
-  closers.add('plugins', plugins.close);
+  const agents = createAgents(config, { log, hooks });
   const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
   const { workspaceReader } = plugins;
   const core = corePlugin({
@@ -453,5 +463,4 @@ async function loadPlugins(
   const subagents = subagentsPlugin({ config, store, probe, models, start, hooks });
   const own = [core, subagents].map((definition) => ({ definition, config: {} }));
   logUnknownTools(stage, await plugins.load([...own, ...stage.plugins]));
-  return plugins;
 }

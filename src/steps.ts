@@ -45,6 +45,7 @@ import { reserveCall } from './store/money/model-call.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
 import { forgetLeftFiles } from './store/rows/left-files.ts';
+import { commitPluginData } from './store/rows/plugin-data.ts';
 import { endSignIns, lockOut, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
 import { createToken, revokeToken, touchToken } from './store/sign-ins/tokens.ts';
 import { resumeWithRoom } from './store/waits/budget-waits.ts';
@@ -64,6 +65,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   claimLane,
   closeBundles,
   commitAnswer,
+  commitPluginData,
   commitSummary,
   decideOnPage,
   expireQuestion,

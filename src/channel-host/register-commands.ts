@@ -14,6 +14,7 @@ export type CommandRegistrarDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  /** Read at each registration, since plugins add to it after a channel was created. */
   readonly commands: readonly NativeCommand[];
 };
 

@@ -15,7 +15,8 @@ export async function loadOutsidePlugins(config: Config): Promise<readonly Plugi
   const entries: PluginEntry[] = [];
   for (const plugin of ids) {
     const loaded = await loadOutsidePlugin(config, plugin, guard);
-    if (loaded.kind === 'ready') entries.push({ definition: loaded.definition, config: loaded.config });
+    if (loaded.kind === 'ready')
+      entries.push({ definition: loaded.definition, config: loaded.config, isOutside: true });
     else if (loaded.kind === 'failed') entries.push({ plugin, problem: `It is off: ${loaded.problem}` });
   }
   return entries;

@@ -62,7 +62,8 @@ function manifestOf(name: string, kit: string): string {
       private: true,
       type: 'module',
       exports: './index.ts',
-      scripts: { test: `node --import=${kit} --test` },
+      // Its own Node.js, since the system's may be too old.
+      scripts: { test: `"${process.execPath}" --import=${kit} --test` },
     },
     undefined,
     2,

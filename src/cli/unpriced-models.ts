@@ -35,6 +35,7 @@ function findUnpriced(config: PricedConfig): readonly string[] {
 function hasPrices(name: string, config: PricedConfig): boolean {
   const model = findModel(name, config);
   const kind = model && config.providers[model.provider]?.kind;
-  if (model === undefined || kind === undefined || kind === 'demo' || model.prices) return true;
+  if (model === undefined || kind === undefined || kind === 'demo' || kind === 'plugin' || model.prices)
+    return true;
   return isPriced(kind === 'anthropic' ? lookUpPrices(model.id) : openAiModel(model.id).prices);
 }

@@ -3,6 +3,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { HookState } from '#contracts/hook.ts';
 import type { ReasoningLevel } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
+import type { PluginCommand } from '#contracts/plugin-parts.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { BudgetRules } from '../models/budget-rules.ts';
 import type { Models } from '../models/models.ts';
@@ -65,6 +66,10 @@ export type CommandPolicy = {
   readonly dmScope: DmScope;
   readonly identityLinks: IdentityLinks;
   readonly timeZone: string;
+  /** Absent: no plugins. */
+  readonly pluginCommands?: {
+    list(): readonly { readonly plugin: string; readonly part: PluginCommand }[];
+  };
 };
 
 /** The dependencies that a chat command may use. */

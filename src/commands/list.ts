@@ -15,6 +15,7 @@ import { link } from './link.ts';
 import { model } from './model.ts';
 import { newCommand, reset } from './new.ts';
 import { pair } from './pair.ts';
+import { type PluginCommands, pluginOrder, pluginStep } from './plugin-command.ts';
 import { queue } from './queue.ts';
 import { start } from './start.ts';
 import { status } from './status.ts';
@@ -56,15 +57,28 @@ const byName: ReadonlyMap<string, ChatCommand> = new Map(
 );
 
 /** The commands' steps by name, for the store. */
-export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map([...byName, [unknown.name, unknown]]);
+export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map([
+  ...byName,
+  [unknown.name, unknown],
+  [pluginStep.name, pluginStep],
+]);
 
 /** Returns the list in the form that networks register. */
-export function nativeCommands(texts: ChatTexts): readonly NativeCommand[] {
-  return chatCommands.map(({ name, usage, menu }) => ({
-    name,
-    description: texts[menu],
+export function nativeCommands(
+  texts: ChatTexts,
+  plugins: ReturnType<PluginCommands['list']> = [],
+): readonly NativeCommand[] {
+  const own = chatCommands.map(({ name, usage, menu }) => ({ name, usage, description: texts[menu] }));
+  const added = plugins.map(({ part: { name, usage = '', description } }) => ({ name, usage, description }));
+  return [...own, ...added].map(({ usage, ...command }) => ({
+    ...command,
     ...(usage !== '' && { argument: usage }),
   }));
+}
+
+/** Says whether a command of Parley has this name. */
+export function isOwnCommand(name: string): boolean {
+  return byName.has(name);
 }
 
 /**
@@ -72,7 +86,11 @@ export function nativeCommands(texts: ChatTexts): readonly NativeCommand[] {
  * and underscores, beginning with a letter, followed by nothing, white space, or `@` and a bot's name. A path
  * (`/etc/hosts is wrong`) is therefore plain text. An unknown name, or another bot's, gives the order of `unknown`.
  */
-export function parseCommand(text: string, bot: { readonly name?: string } = {}): Order | undefined {
+export function parseCommand(
+  text: string,
+  bot: { readonly name?: string } = {},
+  plugins?: PluginCommands,
+): Order | undefined {
   const [, typed = '', addressee, words = ''] =
     /^\/([a-z][a-z0-9_]{0,31})(?:@([a-z0-9_.-]{1,64}))?(?:\s([\s\S]*))?$/i.exec(text.trim()) ?? [];
   if (typed === '') return undefined;
@@ -83,6 +101,8 @@ export function parseCommand(text: string, bot: { readonly name?: string } = {})
   }
   const known = byName.get(name);
   if (known) return known.read(words.trim());
+  const added = plugins && pluginOrder(plugins, name, words.trim());
+  if (added) return added;
   return unknownOrder({ name: typed, meant: suggestName(name, [...byName.keys()]) }, 'called');
 }
 

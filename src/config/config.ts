@@ -74,7 +74,7 @@ export type HiddenSetting = { readonly setting: string; readonly by: string };
 
 /** A server of models. */
 export type ProviderSettings = {
-  readonly kind: 'anthropic' | 'openai' | 'demo';
+  readonly kind: 'anthropic' | 'openai' | 'demo' | 'plugin';
   /** In the order in which they are tried. */
   readonly apiKeys: readonly Secret[];
   /** The variable of its keys. */

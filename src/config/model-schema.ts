@@ -21,9 +21,11 @@ export const providers = z
     identifier,
     z.strictObject({
       kind: z
-        .enum(['anthropic', 'openai', 'demo'])
+        .enum(['anthropic', 'openai', 'demo', 'plugin'])
         .exactOptional()
-        .describe('API that it speaks. Default: its name if that is one of them, otherwise openai.'),
+        .describe(
+          'API that it speaks. Default: its name if that is one of them, otherwise openai. `plugin`: a plugin provides its models.',
+        ),
       baseUrl: httpUrl.exactOptional().describe('Address of its API, for example http://127.0.0.1:11434/v1.'),
       keysEnv: variableName
         .exactOptional()

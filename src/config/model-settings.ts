@@ -114,7 +114,7 @@ function providerOf(
   const kind = written?.kind ?? preset?.kind ?? 'openai';
   // The operator's own server may need no key; the vendors do.
   const needsKey = kind === 'anthropic' || (written?.baseUrl === undefined && preset?.needsKey === true);
-  const isUsable = kind === 'demo' || apiKeys.length > 0 || !needsKey;
+  const isUsable = kind === 'demo' || kind === 'plugin' || apiKeys.length > 0 || !needsKey;
   return {
     ...{ kind, apiKeys, keysEnv: variable },
     ...(baseUrl !== undefined && { baseUrl }),

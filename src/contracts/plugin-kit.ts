@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Disposer, PluginApi, PluginDefinition } from './plugin.ts';
 
+export { accountId, channelId, conversationId, eventKey, messageId, peerId } from './ids.ts';
 export { defineTool } from './tool.ts';
 /** The schema library that Parley uses itself, so that a plugin needs no package of its own. */
 export { z };

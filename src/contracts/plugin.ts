@@ -1,6 +1,16 @@
 import type { z } from 'zod';
+import type { ChannelDefinition } from './channel.ts';
 import type { HookRegistry } from './hook.ts';
 import type { Log } from './log.ts';
+import type {
+  PluginAccepted,
+  PluginAgent,
+  PluginCommand,
+  PluginItem,
+  PluginProviderFactory,
+  PluginRoute,
+} from './plugin-parts.ts';
+import type { PluginStore } from './plugin-store.ts';
 import type { SkillReader } from './skill.ts';
 import type { SettleCall, ToolFactory } from './tool.ts';
 import type { DiskCalls, WorkspaceReader } from './workspace-reader.ts';
@@ -29,7 +39,7 @@ export type PluginFinding = {
 /** Releases what a plugin opened; called once, when Parley stops. */
 export type Disposer = () => void | Promise<void>;
 
-/** The plugin API. It grows with the plugins that need it. */
+/** The plugin API. Everything is registered in setup; later calls of `register`, `on` and `every` throw. */
 export interface PluginApi {
   readonly log: Log;
   readonly tools: {
@@ -47,6 +57,32 @@ export interface PluginApi {
   readonly workspaces: { serve(reader: WorkspaceReader): void };
   /** Reads the skills of a run, exactly as they were accepted. */
   readonly skills: SkillReader;
+  readonly commands: { register(command: PluginCommand): void };
+  /** Provides a network, in a channel definition as those in channels/. Its id is the plugin's. */
+  readonly channels: {
+    register(channel: ChannelDefinition, settings?: Readonly<Record<string, unknown>>): void;
+  };
+  /** Provides models. The configuration names them `<name>/<model>`, and the provider as `{ "kind": "plugin" }`. */
+  readonly providers: { register(name: string, create: PluginProviderFactory): void };
+  readonly routes: { register(route: PluginRoute): void };
+  readonly schedules: {
+    /**
+     * Calls the handler every so often (at least every second) while this process runs, one call at a time. Nothing is
+     * made up for after a restart, and each process that has loaded the plugin calls it.
+     */
+    every(
+      name: string,
+      options: { readonly everyMs: number },
+      handler: (signal: AbortSignal) => void | Promise<void>,
+    ): void;
+  };
+  /** The plugin's own values. */
+  readonly store: PluginStore;
+  readonly agent: PluginAgent;
+  /** Puts a message into an agent's session, once under its key, and doesn't wait for the answer. */
+  enqueue(item: PluginItem): Promise<PluginAccepted>;
+  /** Aborts when the plugin is stopped. */
+  readonly signal: AbortSignal;
   /** Settles a parked call of one of its tools, including one from before a restart. */
   readonly settle: SettleCall;
 }

@@ -2,6 +2,7 @@ import { type AgentId, peerId } from '#contracts/ids.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { QueueLevel } from '../commands/chat-command.ts';
+import type { PluginCommands } from '../commands/plugin-command.ts';
 import type { Binding, Config } from '../config/config.ts';
 import { namedOwners } from '../config/load-config.ts';
 import {
@@ -39,6 +40,8 @@ export type InboundPolicy = {
   readonly timeZone: string;
   readonly texts: ChatTexts;
   readonly rateLimit: RateLimit;
+  /** Absent: no plugins. */
+  readonly pluginCommands?: PluginCommands;
 };
 
 /** Compiles the inbound rules of the configuration. */

@@ -210,7 +210,7 @@ function proposeMessage(
 
 function isAddressed(policy: InboundPolicy, arrival: Arrival, message: InboundMessage): boolean {
   if (arrival.envelope.chat.kind === 'dm' || isCalled(policy, arrival, message)) return true;
-  return readOrder(message, { name: arrival.botName }) !== undefined;
+  return readOrder(policy, message, { name: arrival.botName }) !== undefined;
 }
 
 /** A message older than this, ms, waited while Parley wasn't running. */
@@ -236,7 +236,7 @@ function readCommand(
 ): CommandArrival | 'for-other-bot' | undefined {
   const { envelope, facts, botName, accountName, now, isRest } = arrival;
   const { chat, sender } = envelope;
-  const typed = isRest ? undefined : readOrder(envelope.event, { name: botName });
+  const typed = isRest ? undefined : readOrder(policy, envelope.event, { name: botName });
   if (!typed) return undefined;
   if (chat.kind === 'group' && !isForUs(typed, envelope.event)) return 'for-other-bot';
   const asker: Asker = { chat: chat.kind, authority, isAdmin: sender.isAdmin };
@@ -371,7 +371,7 @@ function refusal(policy: InboundPolicy, arrival: Arrival, reason: RefusalReason)
   // A sender without an id can't be notified, and nothing could be done for them.
   if (event.kind !== 'message' || sender.id === '' || envelope.chat.kind !== 'dm')
     return { kind: 'refuse', reason };
-  const typed = readOrder(event, { name: arrival.botName });
+  const typed = readOrder(policy, event, { name: arrival.botName });
   const isStart = typed?.command.name === start.name && isWithinRate(policy, envelope, now);
   if (reason === 'dm-not-paired') {
     const message = keptMessage(policy, { arrival, message: event }, 'member');
@@ -394,7 +394,8 @@ function keptMessage(
   { arrival, message }: Pick<MessageEvent, 'arrival' | 'message'>,
   authority: Authority,
 ): KeptMessage | undefined {
-  if (!hasContent(message) || readOrder(message, { name: arrival.botName }) !== undefined) return undefined;
+  if (!hasContent(message) || readOrder(policy, message, { name: arrival.botName }) !== undefined)
+    return undefined;
   const event = eventOf(arrival);
   const { id, lane, route, content } = newItem(policy, { arrival, event, authority, message });
   return { id, lane, route, content, eventKey: event.eventKey, messageId: message.messageId };
@@ -431,7 +432,13 @@ function eventOf({ envelope, role }: ArrivingEvent): Omit<Proposal, 'decision'> 
 // into a command.
 
 /** Returns the command that an event gives; undefined if it is none, whatever it looks like. */
-function readOrder(event: InboundEvent, bot: { readonly name?: string }): Order | undefined {
+function readOrder(
+  policy: InboundPolicy,
+  event: InboundEvent,
+  bot: { readonly name?: string },
+): Order | undefined {
   if (event.kind === 'stop') return stopOrder();
-  return event.kind === 'message' && isTyped(event) ? parseCommand(event.text, bot) : undefined;
+  return event.kind === 'message' && isTyped(event)
+    ? parseCommand(event.text, bot, policy.pluginCommands)
+    : undefined;
 }

@@ -13,6 +13,7 @@ import { metered } from './metering.ts';
 import { type CallObserver, observed } from './observers/call-observer.ts';
 import type { Tracer } from './observers/spans.ts';
 import { createOpenAiProvider } from './openai/openai.ts';
+import { createPluginProvider, type FindPluginProvider } from './plugin-provider.ts';
 import type { KeyNote, ProviderOptions } from './provider-options.ts';
 import { createProviderWaits, type ProviderWaits, type WaitingCalls } from './provider-waits.ts';
 import { withRetry } from './retry.ts';
@@ -42,6 +43,7 @@ export type ModelsDeps = {
   readonly fetch?: typeof globalThis.fetch;
   readonly noteWindow?: ProviderDeps['noteWindow'];
   readonly noteKey?: ProviderDeps['noteKey'];
+  readonly pluginProvider?: ProviderDeps['pluginProvider'];
   /** Notified of every attempt. */
   readonly observers?: readonly CallObserver[];
 };
@@ -139,13 +141,15 @@ type ProviderDeps = {
   readonly noteWindow?: ((model: string, window: number) => void) | undefined;
   /** Called when one of a provider's keys is refused, and when one is first accepted. */
   readonly noteKey?: ((provider: string, note: KeyNote) => void) | undefined;
+  /** Finds the models of plugins. */
+  readonly pluginProvider?: FindPluginProvider | undefined;
 };
 
 /** Creates one model at its provider, with all of the provider's keys and without retries. */
 export function createProvider(
   model: ModelSettings,
   { kind, apiKeys, baseUrl, headers }: ProviderSettings,
-  { clock, fetch = outboundFetch, noteWindow, noteKey }: ProviderDeps,
+  { clock, fetch = outboundFetch, noteWindow, noteKey, pluginProvider }: ProviderDeps,
 ): LlmProvider {
   const options: ProviderOptions = {
     name: model.provider,
@@ -161,15 +165,17 @@ export function createProvider(
     ...(model.window !== undefined && { contextWindow: model.window }),
     ...(model.maxTokens !== undefined && { answerTokens: model.maxTokens }),
   };
-  const provider = createProviderOfKind(kind, { ...options, clock });
+  const provider = createProviderOfKind(kind, { ...options, clock, pluginProvider });
   return model.tools === false ? neverOfferingTools(provider) : provider;
 }
 
 function createProviderOfKind(
   kind: ProviderSettings['kind'],
-  options: ProviderOptions & { readonly clock: Clock },
+  options: ProviderOptions & Pick<ProviderDeps, 'clock' | 'pluginProvider'>,
 ): LlmProvider {
   switch (kind) {
+    case 'plugin':
+      return createPluginProvider(options.name ?? '', options.model, options.pluginProvider);
     case 'demo':
       return createDemoProvider(options);
     case 'anthropic':
@@ -196,7 +202,7 @@ export type ConfiguredModel = {
 /** Creates the configured models; without a key, the labeled demo model. */
 export function configuredModel(
   config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
-  deps: Pick<ModelsDeps, 'clock' | 'log' | 'observers' | 'noteWindow' | 'noteKey'>,
+  deps: Pick<ModelsDeps, 'clock' | 'log' | 'observers' | 'noteWindow' | 'noteKey' | 'pluginProvider'>,
 ): ConfiguredModel {
   const { clock } = deps;
   const waits = new Map<string, ProviderWaits>();

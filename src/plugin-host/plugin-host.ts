@@ -1,23 +1,40 @@
 /**
- * Loads only the plugins that main.ts lists: it accepts definitions, never paths, so nothing in a workspace can become
- * a plugin. A plugin that fails is reported and left out; the gateway keeps running.
+ * Sets plugins up. It accepts definitions, never paths: outside-plugin.ts decides what may become one. A plugin that
+ * fails is reported and left out; the gateway keeps running.
  */
 import { z } from 'zod';
 import type { Log } from '#contracts/log.ts';
-import type { Disposer, PluginApi, PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
+import type { Disposer, PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
+import type { PluginCommand, PluginProviderFactory, PluginRoute } from '#contracts/plugin-parts.ts';
 import type { SkillReader } from '#contracts/skill.ts';
-import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
+import type { SettleCall, Tool, ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
+import { isOwnCommand } from '../commands/list.ts';
 import type { Config } from '../config/config.ts';
 import type { Hooks } from '../hooks/hooks.ts';
-import { workspaceDisks } from '../processes/disk-gate.ts';
 import { unknownTools } from '../subagents/tool-policy.ts';
+import { type Containment, createContainment } from './containment.ts';
+import { limitLog } from './limited-log.ts';
+import {
+  createPluginScope,
+  type PluginParts,
+  type PluginScope,
+  type PluginServices,
+  type RegisteredChannel,
+  type Registration,
+} from './plugin-scope.ts';
+import { runSchedules } from './run-schedules.ts';
 import { setupTimeMs, withinSetupTime } from './setup-time.ts';
 
 /** A plugin and its section of the configuration, not yet checked; or one that couldn't be loaded, and why. */
 export type PluginEntry = LoadedDefinition | { readonly plugin: string; readonly problem: string };
 
-export type LoadedDefinition = { readonly definition: PluginDefinition; readonly config: unknown };
+export type LoadedDefinition = {
+  readonly definition: PluginDefinition;
+  readonly config: unknown;
+  /** It doesn't come with Parley: its log is limited, and what it leaves running is contained. */
+  readonly isOutside?: true;
+};
 
 /** The result of loading a plugin. */
 export type PluginReport =
@@ -43,6 +60,15 @@ export interface PluginHost {
   toolsFor(run: ToolRun): readonly Tool[];
   /** Returns the workspace reader provided by a plugin, if there is one. */
   workspaceReader(): WorkspaceReader | undefined;
+  /** What the plugins have registered besides tools, in their order. */
+  commands(): readonly OwnedPart<PluginCommand>[];
+  channels(): readonly OwnedPart<RegisteredChannel>[];
+  provider(name: string): PluginProviderFactory | undefined;
+  route(plugin: string, method: string, path: string): PluginRoute | undefined;
+  /** Runs a plugin's code, so that what it starts belongs to it. Throws what the code throws. */
+  runAs<T>(plugin: string, work: () => T): T;
+  /** Notes a fault of a plugin for the log, the status and `doctor`. */
+  noteFault(plugin: string, what: string, error: unknown): void;
   /** Runs the disposers, last loaded first. Safe to call twice; a failing one is logged. */
   close(): Promise<void>;
 }
@@ -53,38 +79,98 @@ export type PluginHostDeps = {
   readonly hooks: Pick<Hooks, 'on'>;
   /** Absent: no run has skills. */
   readonly skills?: SkillReader;
+  /** Default: none. */
+  readonly services?: PluginServices;
+  /** The clock of the limits, ms. */
+  now?(): number;
 };
 
+/** A part with the plugin that it belongs to. */
+export type OwnedPart<Part> = { readonly plugin: string; readonly part: Part };
+
 /** Creates a host without plugins; `load` adds them. */
-export function createPluginHost({ log, settle, hooks, skills = noSkills }: PluginHostDeps): PluginHost {
-  // A Map keeps the order of registration, which is the order of the tools.
-  const tools = new Map<string, Registration>();
+export function createPluginHost({
+  log,
+  services = noServices,
+  skills = noSkills,
+  now = Date.now,
+  ...deps
+}: PluginHostDeps): PluginHost {
   const loaded: LoadedPlugin[] = [];
   const reports: PluginReport[] = [];
   const checks = createChecks(log);
+  const onFault = (plugin: string, what: string, error: unknown) => {
+    const problem = messageOf(error);
+    if (checks.addFault(plugin, `${what}: ${problem}`)) log.error({ plugin, what, problem }, 'plugin.fault');
+  };
+  const containment = createContainment((plugin, error) => onFault(plugin, 'a timer or promise', error));
 
   async function load(entry: PluginEntry): Promise<PluginReport> {
     if ('problem' in entry) return failed(entry.plugin, entry.problem);
     const plugin = entry.definition.id;
-    const outcome = await setUp(entry, { log: log.child({ plugin }), settle, hooks, skills });
-    if (outcome.kind === 'failed') return failed(plugin, outcome.problem);
-    const problem = findConflict(outcome, { tools, loaded });
-    if (problem !== undefined) {
-      await disposeOf(outcome, log);
-      return failed(plugin, problem);
+    if (entry.isOutside) containment.watch();
+    const own = log.child({ plugin });
+    const onFlood = () => onFault(plugin, 'its log', 'more than 120 lines in a minute; the rest is dropped');
+    const scope = createPluginScope(plugin, {
+      ...{ ...deps, services, skills },
+      log: entry.isOutside ? limitLog(own, now, onFlood) : own,
+    });
+    const outcome = await setUp(entry, scope, containment);
+    const problem = 'problem' in outcome ? outcome.problem : findConflict(scope, loaded);
+    if (problem !== undefined || 'problem' in outcome) {
+      await end(scope, 'dispose' in outcome ? outcome.dispose : undefined);
+      return failed(plugin, problem ?? '');
     }
-    for (const registration of outcome.registrations) tools.set(registration.name, registration);
     loaded.push(outcome);
-    const names = outcome.registrations.map(({ name }) => name);
+    const names = namesOfTools(outcome.parts);
     log.debug({ plugin, tools: names }, 'plugin.loaded');
     if (outcome.check !== undefined) checks.begin(plugin, outcome.check);
+    runSchedules(
+      outcome.parts.schedules,
+      ({ name, handler }, signal) => attempt(plugin, `schedule "${name}"`, async () => handler(signal)),
+      outcome.api.signal,
+    );
     return { kind: 'loaded', plugin, tools: names };
+  }
+
+  /** Runs a plugin's code; a fault is its own. */
+  async function attempt(plugin: string, what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await runAs(plugin, work);
+    } catch (error) {
+      onFault(plugin, what, error);
+    }
+  }
+
+  function runAs<T>(plugin: string, work: () => T): T {
+    const owner = loaded.find((one) => one.owner.plugin === plugin)?.owner;
+    return owner === undefined ? work() : containment.run(owner, work);
+  }
+
+  async function end(scope: PluginScope, dispose: Disposer | undefined): Promise<void> {
+    const { plugin } = scope.owner;
+    scope.end();
+    try {
+      await containment.run(scope.owner, async () => withinSetupTime(dispose?.()));
+    } catch (error) {
+      log.error({ plugin, problem: messageOf(error) }, 'plugin.dispose-failed');
+    }
+    const timers = containment.stopTimers(scope.owner);
+    if (timers > 0) log.warn({ plugin, timers }, 'plugin.timers-left');
   }
 
   function failed(plugin: string, problem: string): PluginReport {
     log.error({ plugin, problem }, 'plugin.failed');
     return { kind: 'failed', plugin, problem };
   }
+
+  const noteTool = ({ plugin, name }: Registration, runId: string, error: unknown) => {
+    const problem = messageOf(error);
+    log.error({ plugin, tool: name, runId, problem }, 'plugin.tool-failed');
+    checks.addFault(plugin, `tool "${name}": ${problem}`);
+  };
+  const all = <Part>(pick: (parts: PluginParts) => readonly Part[]): readonly OwnedPart<Part>[] =>
+    loaded.flatMap(({ owner: { plugin }, parts }) => pick(parts).map((part) => ({ plugin, part })));
 
   return {
     async load(entries) {
@@ -94,14 +180,23 @@ export function createPluginHost({ log, settle, hooks, skills = noSkills }: Plug
     },
     reports: () => reports.map(checks.addFinding),
     checked: checks.ended,
-    workspaceReader: () => loaded.find(({ reader }) => reader)?.reader,
+    workspaceReader: () => loaded.find(({ parts }) => parts.reader)?.parts.reader,
     toolsFor: (run) =>
-      [...tools.values()]
+      all(({ tools }) => tools)
         .filter(({ plugin }) => !checks.withholds(plugin))
-        .flatMap((registration) => toolOf(registration, run, log)),
+        .flatMap(({ plugin, part }) => runAs(plugin, () => toolOf(part, run, noteTool))),
+    commands: () => all(({ commands }) => commands),
+    channels: () => all(({ channels }) => channels),
+    provider: (name) => all(({ providers }) => providers).find(({ part }) => part.name === name)?.part.create,
+    route: (plugin, method, path) =>
+      all(({ routes }) => routes).find(
+        (one) => one.plugin === plugin && one.part.method === method && one.part.path === path,
+      )?.part,
+    runAs,
+    noteFault: onFault,
     async close() {
-      tools.clear();
-      for (const plugin of loaded.splice(0).reverse()) await disposeOf(plugin, log);
+      for (const plugin of loaded.splice(0).reverse()) await end(plugin, plugin.dispose);
+      containment.close();
     },
   };
 }
@@ -113,6 +208,19 @@ const noSkills: SkillReader = {
   environmentOf: () => ({}),
 };
 
+/** For a host without a store and agents, as in tests of tools. */
+const noServices: PluginServices = () => {
+  const refuse = () => Promise.reject(new Error('this process has no agents'));
+  return {
+    store: { get: refuse, list: refuse, commit: refuse },
+    agent: {
+      ...{ send: refuse, wait: refuse, steer: refuse, cancel: refuse, isSessionBusy: refuse },
+      events: async function* () {},
+    },
+    enqueue: refuse,
+  };
+};
+
 type Check = () => Promise<PluginFinding | undefined>;
 
 /** Runs the plugins' checks beside the start. */
@@ -120,6 +228,7 @@ function createChecks(log: Log) {
   const findings = new Map<string, PluginFinding>();
   const running = new Map<string, Promise<void>>();
   const ended = new Set<string>();
+  const faults = new Map<string, number>();
   const run = async (plugin: string, check: Check) => {
     const fail = (error: unknown) => ({ result: 'failed', detail: messageOf(error) }) as const;
     const finding = await check().catch(fail);
@@ -134,6 +243,15 @@ function createChecks(log: Log) {
     /** Says whether no run gets the plugin's tools: its check has failed, or isn't over. */
     withholds: (plugin: string) =>
       running.has(plugin) && (!ended.has(plugin) || findings.get(plugin)?.result === 'failed'),
+    /** Counts a fault; true for one that is worth a line of the log: the first ten, then each hundredth. */
+    addFault: (plugin: string, detail: string): boolean => {
+      const count = (faults.get(plugin) ?? 0) + 1;
+      faults.set(plugin, count);
+      const shown = `${count} ${count === 1 ? 'fault' : 'faults'}; the last in ${detail.slice(0, 300)}`;
+      if (findings.get(plugin)?.result !== 'failed')
+        findings.set(plugin, { result: 'warning', detail: shown, fix: 'see its log lines' });
+      return count <= 10 || count % 100 === 0;
+    },
     addFinding: (report: PluginReport): PluginReport => {
       const finding = findings.get(report.plugin);
       return finding === undefined || report.kind === 'failed' ? report : { ...report, finding };
@@ -141,72 +259,33 @@ function createChecks(log: Log) {
   };
 }
 
-type Registration = { readonly plugin: string; readonly name: string; readonly factory: ToolFactory };
-type LoadedPlugin = {
-  readonly plugin: string;
-  /** Remove its hooks. */
-  readonly removals: readonly (() => void)[];
-  readonly dispose: Disposer;
-  readonly reader: WorkspaceReader | undefined;
-  readonly check: Check | undefined;
-};
-type SetUp =
-  | (LoadedPlugin & { readonly kind: 'ready'; readonly registrations: readonly Registration[] })
-  | { readonly kind: 'failed'; readonly problem: string };
+type LoadedPlugin = PluginScope & { readonly dispose: Disposer; readonly check: Check | undefined };
+type SetUp = LoadedPlugin | { readonly problem: string };
 
 /** Checks the plugin's configuration against its own schema, then runs its setup. */
 async function setUp(
   { definition, config }: LoadedDefinition,
-  { log, settle, hooks, skills }: Required<PluginHostDeps>,
+  scope: PluginScope,
+  containment: Containment,
 ): Promise<SetUp> {
   const plugin = definition.id;
   const parsed = parseConfig(definition, config);
-  if ('problem' in parsed) return { kind: 'failed', problem: parsed.problem };
-  const registrations: Registration[] = [];
-  const removals: (() => void)[] = [];
-  let reader: WorkspaceReader | undefined;
-  let isSettingUp = true;
-  const api: PluginApi = {
-    disks: workspaceDisks,
-    log,
-    settle,
-    hooks: {
-      on(name, handler, options) {
-        if (!isSettingUp) throw new Error(`hook "${name}" was registered after setup; do it in setup`);
-        removals.push(hooks.on(name, handler, { ...options, owner: plugin }));
-      },
-    },
-    skills,
-    workspaces: {
-      serve(served) {
-        reader = served;
-      },
-    },
-    tools: {
-      register(name, factory) {
-        if (!isSettingUp) throw new Error(`tool "${name}" was registered after setup; do it in setup`);
-        registrations.push({ plugin, name, factory });
-      },
-    },
-  };
+  if ('problem' in parsed) return { problem: parsed.problem };
+  const { api, owner } = scope;
   try {
-    const setting = Promise.resolve(definition.setup(api, parsed.data));
+    const setting = containment.run(owner, async () => definition.setup(api, parsed.data));
     const dispose = await withinSetupTime(setting);
     if (dispose === 'late') {
-      for (const remove of removals) remove();
       // Should it end after all, what it has opened is released.
-      setting
-        .then((late) => late())
-        .catch((error) => log.debug({ plugin, error }, 'plugin.late-setup-failed'));
-      return { kind: 'failed', problem: `Plugin "${plugin}" didn't start within ${setupTimeMs / 1000} s.` };
+      setting.then((late) => late?.()).catch(() => undefined);
+      return { problem: `Plugin "${plugin}" didn't start within ${setupTimeMs / 1000} s.` };
     }
     const check = definition.check && (async () => definition.check?.(api, parsed.data));
-    return { kind: 'ready', plugin, registrations, removals, dispose, reader, check };
+    return { ...scope, dispose: typeof dispose === 'function' ? dispose : () => undefined, check };
   } catch (error) {
-    for (const remove of removals) remove();
-    return { kind: 'failed', problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}` };
+    return { problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}` };
   } finally {
-    isSettingUp = false;
+    scope.endSetup();
   }
 }
 
@@ -224,48 +303,83 @@ function parseConfig(
   }
 }
 
-/** Finds two plugins with the same id, or two tools with the same name, which the model couldn't tell apart. */
-function findConflict(
-  candidate: LoadedPlugin & { readonly registrations: readonly Registration[] },
-  present: { readonly tools: ReadonlyMap<string, Registration>; readonly loaded: readonly LoadedPlugin[] },
-): string | undefined {
-  const { plugin, registrations } = candidate;
-  if (present.loaded.some((other) => other.plugin === plugin)) return `Plugin "${plugin}" is listed twice.`;
-  const owners = new Map([...present.tools.values()].map((tool) => [tool.name, tool.plugin]));
-  for (const { name } of registrations) {
-    const owner = owners.get(name);
-    if (owner !== undefined) {
-      return `Tool "${name}" comes from plugin "${owner}" and plugin "${plugin}". Turn one of them off.`;
+/** Finds a name that two plugins, or a plugin and Parley, would share. */
+function findConflict({ owner, parts }: PluginScope, loaded: readonly LoadedPlugin[]): string | undefined {
+  const { plugin } = owner;
+  if (loaded.some((other) => other.owner.plugin === plugin)) return `Plugin "${plugin}" is listed twice.`;
+  const kinds = [
+    ['Tool', namesOfTools],
+    ['Command', namesOfCommands],
+    ['Provider', namesOfProviders],
+  ] as const;
+  for (const [kind, namesIn] of kinds) {
+    const owners = new Map(
+      loaded.flatMap((other) => namesIn(other.parts).map((name) => [name, other.owner.plugin])),
+    );
+    for (const name of namesIn(parts)) {
+      if (kind === 'Command' && isOwnCommand(name))
+        return `Command "${name}" of plugin "${plugin}" is one of Parley's own. Name it otherwise.`;
+      const other = owners.get(name);
+      if (other !== undefined)
+        return `${kind} "${name}" comes from plugin "${other}" and plugin "${plugin}". Turn one of them off.`;
+      owners.set(name, plugin);
     }
-    owners.set(name, plugin);
   }
   return undefined;
 }
 
+const namesOfTools = ({ tools }: PluginParts) => tools.map(({ name }) => name);
+const namesOfCommands = ({ commands }: PluginParts) => commands.map(({ name }) => name);
+const namesOfProviders = ({ providers }: PluginParts) => providers.map(({ name }) => name);
+
 /** Creates a tool for the run. A factory that fails only costs its tool, not the run. */
-function toolOf({ plugin, name, factory }: Registration, run: ToolRun, log: Log): readonly Tool[] {
+function toolOf(
+  registration: Registration,
+  run: ToolRun,
+  onFault: (registration: Registration, runId: string, error: unknown) => void,
+): readonly Tool[] {
+  const { name, factory } = registration;
   try {
     const tool = factory(run);
     if (tool === undefined) return [];
     if (tool.name !== name) throw new Error(`its tool is named "${tool.name}", not "${name}" as registered`);
+    assertTool(tool);
     return [tool];
   } catch (error) {
-    log.error({ plugin, tool: name, runId: run.runId, problem: messageOf(error) }, 'plugin.tool-failed');
+    onFault(registration, run.runId, error);
     return [];
   }
 }
 
-async function disposeOf({ plugin, removals, dispose }: LoadedPlugin, log: Log): Promise<void> {
-  for (const remove of removals) remove();
-  try {
-    await dispose();
-  } catch (error) {
-    log.error({ plugin, problem: messageOf(error) }, 'plugin.dispose-failed');
-  }
+/** Schemas that are known to become JSON Schema, which every request contains. */
+const fitSchemas = new WeakSet<object>();
+
+function assertTool({ description, inputSchema, execute, replay, authority }: Tool): void {
+  if (typeof description !== 'string' || typeof execute !== 'function')
+    throw new Error('it needs a description and a function execute');
+  if (!['safe', 'never', 'durable'].includes(replay)) throw new Error('replay is safe, never or durable');
+  if (!['owner', 'member', 'guest'].includes(authority))
+    throw new Error('authority is owner, member or guest');
+  if (typeof inputSchema?.safeParse !== 'function') throw new Error("its inputSchema isn't a zod schema");
+  if (fitSchemas.has(inputSchema)) return;
+  z.toJSONSchema(inputSchema, { io: 'input' });
+  fitSchemas.add(inputSchema);
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Returns what is wrong with plugins, for the page and the status. */
+export function pluginProblems(
+  reports: readonly PluginReport[],
+): readonly { readonly id: string; readonly text: string }[] {
+  return reports.flatMap((report) => {
+    const id = `plugin ${report.plugin}`;
+    if (report.kind === 'failed') return [{ id, text: `${id}: ${report.problem}` }];
+    const { finding } = report;
+    return finding === undefined || finding.result === 'ok' ? [] : [{ id, text: `${id}: ${finding.detail}` }];
+  });
 }
 
 /** Logs tools that agents' lists name but no plugin provides. */

@@ -19,6 +19,8 @@ import { type InboundPolicy, localLaneKey, queueSettingsFor } from '../inbound/i
 import { type FreeSpace, watchFreeSpace } from '../inbound/media.ts';
 import { countLaneChanges } from '../operations/lanes.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
+import { type PluginHost, pluginProblems } from '../plugin-host/plugin-host.ts';
+import type { RegisteredChannel } from '../plugin-host/plugin-scope.ts';
 import { createWaitingNotices, type WaitingNotices } from '../queue/notify-waiting.ts';
 import { accessToken } from '../server/access-token.ts';
 import { gatewayHealth } from '../server/gateway-health.ts';
@@ -95,12 +97,20 @@ export async function openServer(
     owner,
     questions,
     allowedHosts,
-  }: GatewayRoleParts & { readonly host: ChannelHost; readonly policy: InboundPolicy },
+    plugins,
+    agents,
+  }: GatewayRoleParts & {
+    readonly host: ChannelHost;
+    readonly policy: InboundPolicy;
+    readonly plugins: PluginHost;
+    readonly agents: AgentService;
+  },
 ): Promise<HttpServer> {
   const { config, closers } = stage;
   const token = await tokenOf(stage);
   const server = createHttpServer({
-    ...healthOf(stage, host, space.isEnough),
+    ...healthOf(stage, host, { hasSpace: space.isEnough, plugins }),
+    plugins,
     ...{ store: stage.store, log: stage.log, clock: stage.clock, version: stage.version },
     host: config.host,
     port: config.port,
@@ -119,8 +129,8 @@ export async function openServer(
       render: { trace: renderTrace, record: renderRecord },
       owner: { ...owner, ...questions },
       lanes: { changes: countLaneChanges(stage), leaseMs: config.lanes.leaseMs },
-      commands: nativeCommands(stage.texts),
-      agents: openAgentService(stage, policy),
+      commands: nativeCommands(stage.texts, plugins.commands()),
+      agents,
       ...(stage.reload && { reload: stage.reload }),
     },
   });
@@ -151,13 +161,18 @@ export async function openHealth(stage: StageDeps, host: ChannelHost): Promise<{
 }
 
 /** Creates what reports this process's health. */
-export function healthOf(stage: StageDeps, host: ChannelHost, hasSpace?: () => boolean) {
+export function healthOf(
+  stage: StageDeps,
+  host: ChannelHost,
+  { hasSpace, plugins }: { readonly hasSpace?: () => boolean; readonly plugins?: PluginHost } = {},
+) {
   const { store, clock, version, model, meters, failures, redact, redis } = stage;
   return gatewayHealth({
     ...{ store, clock, version, model, meters, failures, redact },
     channels: host.states,
     isRedisReady: redis.connections.isReady,
     ...(hasSpace && { hasSpace }),
+    ...(plugins && { pluginProblems: () => pluginProblems(plugins.reports()) }),
   });
 }
 
@@ -171,10 +186,14 @@ type ChannelParts = {
   readonly host: ChannelHost;
   readonly policy: InboundPolicy;
   readonly server: HttpServer | undefined;
+  readonly plugins: PluginHost;
 };
 
 /** Connects every configured account. Resolves when the first attempt of each has ended. */
-export async function openChannels(stage: StageDeps, { host, policy, server }: ChannelParts): Promise<void> {
+export async function openChannels(
+  stage: StageDeps,
+  { host, policy, server, plugins }: ChannelParts,
+): Promise<void> {
   const { config } = stage;
   const open = async ({ entry, line, accountName, state }: ConfiguredAccount): Promise<void> => {
     const { id, load, localPeer } = entry;
@@ -198,7 +217,20 @@ export async function openChannels(stage: StageDeps, { host, policy, server }: C
     const settings = revealSettings(state.settings);
     await host.run({ id, ...named, load: loadWithFolder, settings, deps });
   };
-  await Promise.all(configuredAccounts(stage.channels, config).map(open));
+  const ofPlugins = plugins.channels().map(({ part }) => accountOfPlugin(part));
+  await Promise.all([...configuredAccounts(stage.channels, config), ...ofPlugins].map(open));
+}
+
+/** A plugin's channel is on whenever the plugin is. */
+function accountOfPlugin({ definition, settings }: RegisteredChannel): ConfiguredAccount {
+  const { id } = definition;
+  const entry = { id, load: async () => definition };
+  return {
+    entry,
+    line: id,
+    accountName: undefined,
+    state: { kind: 'on', settings: { ...settings, enabled: true } },
+  };
 }
 
 async function makeFolder(path: string): Promise<void> {
@@ -217,7 +249,7 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 /** Lets programs reach agents like the page does, with the authority of the access token's holder, the owner. */
-function openAgentService(stage: StageDeps, policy: InboundPolicy): AgentService {
+export function openAgentService(stage: StageDeps, policy: InboundPolicy): AgentService {
   const { config, channels, store, clock, probe, feed, dispatcher } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {
     const agent = findAgent(config.agents, asked, policy.defaultAgent);

@@ -9,6 +9,7 @@ import type { HooksDeps } from '../hooks/hooks.ts';
 import { type ConfiguredModel, configuredModel } from '../models/models.ts';
 import type { CallObserver } from '../models/observers/call-observer.ts';
 import { openObservers } from '../models/observers/open-observers.ts';
+import type { FindPluginProvider } from '../models/plugin-provider.ts';
 import { type KeyLabel, type KeyNote, labelKey } from '../models/provider-options.ts';
 import { type AlertName, isAlertOpen, raiseAlert, resolveAlert } from '../store/alerts/alert.ts';
 import type { Store } from '../store/base/command.ts';
@@ -245,6 +246,7 @@ export function suspensionAlerts(store: Pick<Store, 'writeAlong'>): NonNullable<
 /** Opens the models of this process, with tracing and the payload log if the configuration turns them on. */
 export async function openModel(
   options: GatewayOptions & Pick<StageDeps, 'store' | 'clock' | 'closers' | 'redact' | 'hooks'>,
+  pluginProvider: FindPluginProvider,
 ): Promise<ConfiguredModel> {
   const { config, clock, log, closers } = options;
   if (options.model) return options.model;
@@ -252,7 +254,7 @@ export async function openModel(
   closers.add('model observers', close);
   const { observer, noteKey } = createKeyAlerts(options);
   const model = configuredModel(config, {
-    ...{ clock, log, noteKey },
+    ...{ clock, log, noteKey, pluginProvider },
     observers: [
       ...observers,
       observer,

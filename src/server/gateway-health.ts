@@ -23,6 +23,8 @@ export type GatewayHealthDeps = {
   readonly failures: Pick<FailureStreaks, 'lasting'>;
   /** Absent in a process without intake. */
   hasSpace?(): boolean;
+  /** Problems of plugins, which are shown and don't make the process unready. */
+  pluginProblems?(): readonly StatusProblem[];
   /** Removes secrets from what networks and databases report. */
   redact(text: string): string;
 };
@@ -40,6 +42,8 @@ export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
   const needed = ['store', 'redis', 'work', ...(deps.hasSpace ? ['disk space'] : [])];
   const { name, isDemo } = deps.model;
   const startedAt = clock.now();
+  const pluginProblems = () =>
+    (deps.pluginProblems?.() ?? []).map(({ id, text }) => ({ id, text: clean(text, deps.redact) }));
   let looking: Promise<readonly StatusProblem[]> | undefined;
   // Anybody may ask, as often as they like, so concurrent requests share one query.
   const findNow = () => {
@@ -56,7 +60,7 @@ export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
       startedAt,
       model: { name, isDemo },
       channels: channels().map(channelStatus),
-      problems: await findNow(),
+      problems: [...(await findNow()), ...pluginProblems()],
     }),
   };
 }

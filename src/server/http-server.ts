@@ -33,6 +33,7 @@ import {
 } from './connection-limits.ts';
 import { createIdentityCheck, signInIdOf } from './identity.ts';
 import { servePage } from './page-files.ts';
+import { mountPluginRoutes, type PluginRoutes } from './plugin-routes.ts';
 import { type Readiness, withinPatience } from './readiness.ts';
 import { mountRequestAuth } from './request-auth.ts';
 import { asksForSocket, sourceOf } from './request-guard.ts';
@@ -61,6 +62,8 @@ export type HttpServerDeps = {
   readonly clock?: Clock;
   /** Parley's version, for the description of the API. */
   readonly version?: string;
+  /** Routes of plugins; absent: none. */
+  readonly plugins?: PluginRoutes;
   readiness(): Promise<Readiness>;
   status: GatewayDeps['status'];
   /** Dependencies of the API's operations, besides those that the server has. */
@@ -201,6 +204,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     });
     servePage(scope);
     routes.mount(scope);
+    if (deps.plugins) mountPluginRoutes(scope, deps.plugins);
   });
 }
 

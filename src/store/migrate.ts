@@ -11,6 +11,7 @@ import { laneTables } from './migrations/0001/lanes.ts';
 import { addApprovals } from './migrations/0002-add-approvals.ts';
 import { addTokens } from './migrations/0003-add-tokens.ts';
 import { addSkills } from './migrations/0004-add-skills.ts';
+import { addPluginData } from './migrations/0005-add-plugin-data.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -34,6 +35,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0002-add-approvals': { adds: addApprovals, fingerprint: '397dc857a4692a02' },
   '0003-add-tokens': { adds: addTokens, fingerprint: 'b022c7f5630c6043' },
   '0004-add-skills': { adds: addSkills, fingerprint: '82100a40343ab545' },
+  '0005-add-plugin-data': { adds: addPluginData, fingerprint: '4b7fe7a589d72a8b' },
 });
 
 /** Names of the migrations, in order. */

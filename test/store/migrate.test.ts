@@ -36,7 +36,9 @@ it('refuses a database of an unknown version and leaves it unchanged', async () 
   await first.close();
   const file = new BetterSqlite3(join(dataDir, 'parley.db'));
   onTestFinished(() => void file.close());
-  file.exec("update kysely_migration set name = '0001-initial'");
+  file.exec(
+    "delete from kysely_migration where name <> '0001-schema'; update kysely_migration set name = '0001-initial'",
+  );
   await expect(openStore({ kind: 'sqlite', dataDir })).rejects.toMatchObject({
     code: 'store_unavailable',
     message: expect.stringContaining(

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { agentId, type RunId, type SessionId, type SessionKey } from '../../src/contracts/ids.ts';
 import type { Authority } from '../../src/contracts/outcome.ts';
+import type { PluginApi } from '../../src/contracts/plugin.ts';
 import type { Tool, ToolFactory, ToolRun } from '../../src/contracts/tool.ts';
 import { createToolSender } from '../../src/outbox/tool-sender.ts';
 import { workspaceDisks } from '../../src/processes/disk-gate.ts';
@@ -152,7 +153,8 @@ function toolsOf(
     },
     tools: { register },
   };
-  plugin.setup(api, undefined);
+  // The core tools use nothing else.
+  plugin.setup(api as Partial<PluginApi> as PluginApi, undefined);
   const toolRun: ToolRun = {
     runId: run.runId as RunId,
     sessionId: run.sessionId as SessionId,

@@ -22,7 +22,7 @@ function checkDefaultModel(config: Config): DoctorCheck {
   const name = 'model';
   const model = findModel(config.model, config);
   const provider = model && config.providers[model.provider];
-  if (model === undefined || provider === undefined || provider.kind === 'demo')
+  if (model === undefined || provider === undefined || provider.kind === 'demo' || provider.kind === 'plugin')
     return warning(
       name,
       'the demo model: a script that needs no key',

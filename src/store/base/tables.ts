@@ -39,6 +39,7 @@ export type Tables = {
   approvals: ApprovalsTable;
   callApprovals: CallApprovalsTable;
   grants: GrantsTable;
+  pluginData: PluginDataTable;
   people: PeopleTable;
   pairings: PairingsTable;
   pairingTries: PairingTriesTable;
@@ -56,6 +57,9 @@ export type Tables = {
   trees: TreesTable;
   laneClasses: LaneClassesTable;
 };
+
+/** A value that a plugin keeps; `bytes`: the length of `value`. */
+export type PluginDataTable = { plugin: string; key: string; value: string; bytes: number; version: number };
 
 /** A process that has opened the store. */
 export type BootsTable = { id: string; folder: string; startedAt: number; role: string };

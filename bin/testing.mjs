@@ -1,0 +1,12 @@
+// The export `parley/testing`: from the bundle if there is one for the current sources, otherwise from the sources.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { bundleFolder } from './bundle.mjs';
+
+const bundle = join(bundleFolder(fileURLToPath(new URL('..', import.meta.url))), 'testing.mjs');
+const kit = existsSync(bundle)
+  ? await import(pathToFileURL(bundle).href)
+  : await import('../src/testing/plugin-harness.ts');
+
+export const { createPluginHarness } = kit;

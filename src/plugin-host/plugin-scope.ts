@@ -1,0 +1,152 @@
+/** What one plugin gets from Parley, and what it has registered. */
+import type { ChannelDefinition } from '#contracts/channel.ts';
+import type { Log } from '#contracts/log.ts';
+import type { PluginApi } from '#contracts/plugin.ts';
+import type { PluginCommand, PluginProviderFactory, PluginRoute } from '#contracts/plugin-parts.ts';
+import type { SkillReader } from '#contracts/skill.ts';
+import type { SettleCall, ToolFactory } from '#contracts/tool.ts';
+import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
+import type { Hooks } from '../hooks/hooks.ts';
+import { workspaceDisks } from '../processes/disk-gate.ts';
+import type { CodeOwner } from './containment.ts';
+
+/** The services that are made for each plugin, by its id. */
+export type PluginServices = (plugin: string) => Pick<PluginApi, 'store' | 'agent' | 'enqueue'>;
+
+export type Registration = { readonly plugin: string; readonly name: string; readonly factory: ToolFactory };
+
+export type RegisteredChannel = {
+  readonly definition: ChannelDefinition;
+  readonly settings: Readonly<Record<string, unknown>>;
+};
+
+export type Schedule = {
+  readonly name: string;
+  readonly everyMs: number;
+  readonly handler: (signal: AbortSignal) => void | Promise<void>;
+};
+
+/** Everything that a plugin has registered. */
+export type PluginParts = {
+  readonly tools: Registration[];
+  readonly commands: PluginCommand[];
+  readonly channels: RegisteredChannel[];
+  readonly providers: { readonly name: string; readonly create: PluginProviderFactory }[];
+  readonly routes: PluginRoute[];
+  readonly schedules: Schedule[];
+  /** Remove its hooks. */
+  readonly removals: (() => void)[];
+  reader: WorkspaceReader | undefined;
+};
+
+export type PluginScope = {
+  readonly owner: CodeOwner;
+  readonly api: PluginApi;
+  readonly parts: PluginParts;
+  /** From here on nothing can be registered. */
+  endSetup(): void;
+  /** Aborts the plugin's signal and removes its hooks. */
+  end(): void;
+};
+
+export type ScopeDeps = {
+  readonly log: Log;
+  readonly settle: SettleCall;
+  readonly hooks: Pick<Hooks, 'on'>;
+  readonly services: PluginServices;
+  readonly skills: SkillReader;
+};
+
+/** Creates the scope of one plugin. */
+export function createPluginScope(
+  plugin: string,
+  { log, settle, hooks, services, skills }: ScopeDeps,
+): PluginScope {
+  const ending = new AbortController();
+  const parts: PluginParts = {
+    ...{ tools: [], commands: [], channels: [], providers: [], routes: [], schedules: [], removals: [] },
+    reader: undefined,
+  };
+  let isSettingUp = true;
+  const during = (what: string) => {
+    if (!isSettingUp) throw new Error(`${what} was registered after setup; do it in setup`);
+  };
+  const api: PluginApi = {
+    ...services(plugin),
+    ...{ disks: workspaceDisks, log, settle, skills, signal: ending.signal },
+    hooks: {
+      on(name, handler, options) {
+        during(`hook "${name}"`);
+        parts.removals.push(hooks.on(name, handler, { ...options, owner: plugin }));
+      },
+    },
+    workspaces: {
+      serve(served) {
+        parts.reader = served;
+      },
+    },
+    tools: {
+      register(name, factory) {
+        during(`tool "${name}"`);
+        parts.tools.push({ plugin, name, factory });
+      },
+    },
+    commands: {
+      register(command) {
+        during(`command "${command.name}"`);
+        assertCommand(command);
+        parts.commands.push(command);
+      },
+    },
+    channels: {
+      register(definition, settings = {}) {
+        during(`channel "${definition.id}"`);
+        if (definition.id !== plugin)
+          throw new Error(
+            `the channel is named "${definition.id}"; a plugin's channel has the plugin's name`,
+          );
+        parts.channels.push({ definition, settings });
+      },
+    },
+    providers: {
+      register(name, create) {
+        during(`provider "${name}"`);
+        parts.providers.push({ name, create });
+      },
+    },
+    routes: {
+      register(route) {
+        during(`route "${route.path}"`);
+        if (!/^[a-z0-9][a-z0-9._/-]{0,99}$/.test(route.path))
+          throw new Error(`"${route.path}" isn't a path below /plugins/${plugin}/`);
+        parts.routes.push(route);
+      },
+    },
+    schedules: {
+      every(name, { everyMs }, handler) {
+        during(`schedule "${name}"`);
+        if (!Number.isInteger(everyMs) || everyMs < 1000 || everyMs > 86_400_000)
+          throw new Error(`schedule "${name}": everyMs is a whole number from 1000 to 86400000`);
+        parts.schedules.push({ name, everyMs, handler });
+      },
+    },
+  };
+  return {
+    ...{ owner: { plugin, timers: new Set() }, api, parts },
+    endSetup: () => {
+      isSettingUp = false;
+    },
+    end: () => {
+      ending.abort();
+      for (const remove of parts.removals) remove();
+    },
+  };
+}
+
+function assertCommand({ name, description, run }: PluginCommand): void {
+  if (!/^[a-z][a-z0-9_]{0,31}$/.test(name))
+    throw new Error(`"${name}" isn't a command: use small letters, digits and underscores`);
+  if (typeof description !== 'string' || description.length < 3 || description.length > 100)
+    throw new Error(`command "${name}" needs a description of 3 to 100 characters`);
+  if (typeof run !== 'function') throw new Error(`command "${name}" has no function run`);
+}
