@@ -48,7 +48,7 @@ import { openInfrastructure, openLiveEvents } from './roles/infrastructure.ts';
 import { openModel, suspensionAlerts } from './roles/model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { wireMedia } from './roles/wire-media.ts';
-import { wirePlugins } from './roles/wire-plugins.ts';
+import { type FoundPlugins, wirePlugins } from './roles/wire-plugins.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { type Agents, createAgents, runSettingsFrom } from './runs/agents.ts';
 import { createRunBudgets } from './runs/call-ledger.ts';
@@ -106,7 +106,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       const { openScriptHooks } = await import('./hooks/script-hooks.ts');
       await openScriptHooks(config, { hooks, log });
     }
-    const found: { plugins?: PluginHost } = {};
+    const found: FoundPlugins = {};
     const pluginProvider = (name: string) => found.plugins?.provider(name);
     const model = await openModel({ ...options, store, clock, closers, redact, hooks }, pluginProvider);
     const probe = options.probe ?? noProbe;
@@ -130,10 +130,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       }),
       model,
     };
-    const gateway = await wireStages(stage, (plugins) => {
-      found.plugins = plugins;
-    });
-    return gateway;
+    return await wireStages(stage, found);
   } catch (error) {
     await closers.close();
     throw error;
@@ -141,7 +138,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 }
 
 /** Opens the stages from the inside out, so that closing begins with intake. */
-async function wireStages(stage: StageDeps, onPlugins: (plugins: PluginHost) => void): Promise<Gateway> {
+async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gateway> {
   const { config, clock, log, closers, redis, store, holder, failures, dispatcher, model } = stage;
   const wakes = createWakes({ redis: redis.connections, keys: redis.keys, log });
   closers.add('wakes', wakes.close);
@@ -150,13 +147,12 @@ async function wireStages(stage: StageDeps, onPlugins: (plugins: PluginHost) => 
 
   const policy = createInboundPolicy(config, stage.texts);
   const gatewayRole = stage.receives ? wireGatewayRole(stage) : undefined;
-  const { plugins, agents } = wirePlugins(stage, policy);
+  const { plugins, agents } = wirePlugins(stage, policy, found);
   const host = wireIntake(stage, { policy, plugins, space: gatewayRole?.space, owner: gatewayRole?.owner });
   const fetcher = wireMedia(stage, { policy, host, space: gatewayRole?.space });
   const { deliverer, toolSender } = wireOutbox(stage, host);
   const rooms = createRoomWaker({ store, log, start: dispatcher.dispatch });
   await loadPlugins(stage, { plugins, host, toolSender });
-  onPlugins(plugins);
   const server = gatewayRole && (await openServer(stage, { host, policy, plugins, agents, ...gatewayRole }));
   const workers = stage.works
     ? wireRuns(stage, { policy, host, plugins, active, wakes, rooms, outbox: deliverer })
@@ -180,7 +176,6 @@ async function wireStages(stage: StageDeps, onPlugins: (plugins: PluginHost) => 
   closers.add('sweeper', sweeper.stop);
   wireEffects(stage, { active, wakes, deliverer, fetcher, host, workers, sweeper });
   closers.add('intake', host.stopReceiving);
-
   const page = server && { ...(await server.listen()), signInLink: server.signInLink };
   const { url: healthUrl } = page ?? (await openHealth(stage, host));
   closers.add('hooks', () => stage.hooks.observe('gateway_stop', {}));

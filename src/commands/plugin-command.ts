@@ -1,6 +1,6 @@
 /** Chat commands of plugins. Their code runs in intake; their answer and their changes join the accepting transaction. */
 import { withLimit } from '#channel-kit/with-limit.ts';
-import type { PluginCommand, PluginCommandCall } from '#contracts/plugin-parts.ts';
+import type { PluginCommand } from '#contracts/plugin-parts.ts';
 import { platformRef } from '../sessions/identities.ts';
 import { changePluginData, type PluginOp, pluginOps } from '../store/rows/plugin-data.ts';
 import { fillText } from '../texts/chat-texts.ts';
@@ -106,12 +106,12 @@ async function runCommand(
 ): Promise<Input> {
   const { name } = part;
   const sender = platformRef(envelope.route.channel, envelope.sender.id);
-  const call: Omit<PluginCommandCall, 'signal'> = { words, sender, authority, session: lane.key };
+  const facts = { words, sender, authority, session: lane.key };
   try {
     const answer = await withLimit(timeoutMs, undefined, async (signal) => {
       const late = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => late.reject(signal.reason), { once: true });
-      const running = runAs(plugin, async () => part.run({ ...call, signal }));
+      const running = runAs(plugin, async () => part.run({ ...facts, signal }));
       return Promise.race([running, late.promise]);
     });
     const say = answer?.say === undefined ? undefined : String(answer.say).slice(0, maxAnswer).toWellFormed();

@@ -22,6 +22,7 @@ export interface PluginCommand {
   run(call: PluginCommandCall): Promise<PluginCommandAnswer> | PluginCommandAnswer;
 }
 
+/** A command as somebody has sent it. */
 export type PluginCommandCall = {
   /** The words after the name. */
   readonly words: string;

@@ -18,7 +18,7 @@ export type StoreCommit =
   /** Nothing was changed; `problem` says which bound would be crossed. */
   | { readonly kind: 'refused'; readonly problem: string };
 
-/** What a plugin may keep: keys of 200 characters, values of 64 kB, 10,000 values and 16 MB, 50 changes per commit. */
+/** Limits of one plugin: keys of 200 characters, values of 64 kB, 10,000 values and 16 MB, 50 changes per commit. */
 export const pluginStoreLimits = {
   keyLength: 200,
   valueBytes: 64 * 1024,

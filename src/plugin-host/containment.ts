@@ -57,7 +57,7 @@ export function createContainment(onFault: (plugin: string, error: unknown) => v
   };
 }
 
-/** After so many timers, those that have ended are forgotten. */
+/** After this many timers, those that have ended are forgotten. */
 const rememberedTimers = 1_000;
 
 /** Wraps a function that starts timers, so that those of plugins are known. */

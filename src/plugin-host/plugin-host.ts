@@ -60,7 +60,7 @@ export interface PluginHost {
   toolsFor(run: ToolRun): readonly Tool[];
   /** Returns the workspace reader provided by a plugin, if there is one. */
   workspaceReader(): WorkspaceReader | undefined;
-  /** What the plugins have registered besides tools, in their order. */
+  /** Return what the plugins have registered besides tools, in their order. */
   commands(): readonly OwnedPart<PluginCommand>[];
   channels(): readonly OwnedPart<RegisteredChannel>[];
   provider(name: string): PluginProviderFactory | undefined;
@@ -99,26 +99,19 @@ export function createPluginHost({
   const loaded: LoadedPlugin[] = [];
   const reports: PluginReport[] = [];
   const checks = createChecks(log);
-  const onFault = (plugin: string, what: string, error: unknown) => {
-    const problem = messageOf(error);
-    if (checks.addFault(plugin, `${what}: ${problem}`)) log.error({ plugin, what, problem }, 'plugin.fault');
-  };
-  const containment = createContainment((plugin, error) => onFault(plugin, 'a timer or promise', error));
+  const { containment, onFault, noteTool, attempt, runAs } = superviseCode({ log, loaded, checks });
 
   async function load(entry: PluginEntry): Promise<PluginReport> {
     if ('problem' in entry) return failed(entry.plugin, entry.problem);
     const plugin = entry.definition.id;
     if (entry.isOutside) containment.watch();
-    const own = log.child({ plugin });
     const onFlood = () => onFault(plugin, 'its log', 'more than 120 lines in a minute; the rest is dropped');
-    const scope = createPluginScope(plugin, {
-      ...{ ...deps, services, skills },
-      log: entry.isOutside ? limitLog(own, now, onFlood) : own,
-    });
+    const own = entry.isOutside ? limitLog(log.child({ plugin }), now, onFlood) : log.child({ plugin });
+    const scope = createPluginScope(plugin, { ...deps, services, skills, log: own });
     const outcome = await setUp(entry, scope, containment);
     const problem = 'problem' in outcome ? outcome.problem : findConflict(scope, loaded);
     if (problem !== undefined || 'problem' in outcome) {
-      await end(scope, 'dispose' in outcome ? outcome.dispose : undefined);
+      await end(scope, 'dispose' in outcome ? outcome.dispose : undefined, { containment, log });
       return failed(plugin, problem ?? '');
     }
     loaded.push(outcome);
@@ -133,44 +126,10 @@ export function createPluginHost({
     return { kind: 'loaded', plugin, tools: names };
   }
 
-  /** Runs a plugin's code; a fault is its own. */
-  async function attempt(plugin: string, what: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await runAs(plugin, work);
-    } catch (error) {
-      onFault(plugin, what, error);
-    }
-  }
-
-  function runAs<T>(plugin: string, work: () => T): T {
-    const owner = loaded.find((one) => one.owner.plugin === plugin)?.owner;
-    return owner === undefined ? work() : containment.run(owner, work);
-  }
-
-  async function end(scope: PluginScope, dispose: Disposer | undefined): Promise<void> {
-    const { plugin } = scope.owner;
-    scope.end();
-    try {
-      await containment.run(scope.owner, async () => withinSetupTime(dispose?.()));
-    } catch (error) {
-      log.error({ plugin, problem: messageOf(error) }, 'plugin.dispose-failed');
-    }
-    const timers = containment.stopTimers(scope.owner);
-    if (timers > 0) log.warn({ plugin, timers }, 'plugin.timers-left');
-  }
-
   function failed(plugin: string, problem: string): PluginReport {
     log.error({ plugin, problem }, 'plugin.failed');
     return { kind: 'failed', plugin, problem };
   }
-
-  const noteTool = ({ plugin, name }: Registration, runId: string, error: unknown) => {
-    const problem = messageOf(error);
-    log.error({ plugin, tool: name, runId, problem }, 'plugin.tool-failed');
-    checks.addFault(plugin, `tool "${name}": ${problem}`);
-  };
-  const all = <Part>(pick: (parts: PluginParts) => readonly Part[]): readonly OwnedPart<Part>[] =>
-    loaded.flatMap(({ owner: { plugin }, parts }) => pick(parts).map((part) => ({ plugin, part })));
 
   return {
     async load(entries) {
@@ -182,20 +141,15 @@ export function createPluginHost({
     checked: checks.ended,
     workspaceReader: () => loaded.find(({ parts }) => parts.reader)?.parts.reader,
     toolsFor: (run) =>
-      all(({ tools }) => tools)
+      partsOf(loaded, ({ tools }) => tools)
         .filter(({ plugin }) => !checks.withholds(plugin))
         .flatMap(({ plugin, part }) => runAs(plugin, () => toolOf(part, run, noteTool))),
-    commands: () => all(({ commands }) => commands),
-    channels: () => all(({ channels }) => channels),
-    provider: (name) => all(({ providers }) => providers).find(({ part }) => part.name === name)?.part.create,
-    route: (plugin, method, path) =>
-      all(({ routes }) => routes).find(
-        (one) => one.plugin === plugin && one.part.method === method && one.part.path === path,
-      )?.part,
+    ...finders(loaded),
     runAs,
     noteFault: onFault,
     async close() {
-      for (const plugin of loaded.splice(0).reverse()) await end(plugin, plugin.dispose);
+      for (const plugin of loaded.splice(0).reverse())
+        await end(plugin, plugin.dispose, { containment, log });
       containment.close();
     },
   };
@@ -207,6 +161,82 @@ const noSkills: SkillReader = {
   },
   environmentOf: () => ({}),
 };
+
+type SupervisionDeps = {
+  readonly log: Log;
+  readonly loaded: readonly LoadedPlugin[];
+  readonly checks: ReturnType<typeof createChecks>;
+};
+
+/** Runs the plugins' code, and notes their faults. */
+function superviseCode({ log, loaded, checks }: SupervisionDeps) {
+  const onFault = (plugin: string, what: string, error: unknown) => {
+    const problem = messageOf(error);
+    if (checks.addFault(plugin, `${what}: ${problem}`))
+      log.error({ plugin, what, problem }, 'plugin.code-failed');
+  };
+  const containment = createContainment((plugin, error) => onFault(plugin, 'a timer or promise', error));
+  const runAs = <T>(plugin: string, work: () => T): T => {
+    const owner = loaded.find((one) => one.owner.plugin === plugin)?.owner;
+    return owner === undefined ? work() : containment.run(owner, work);
+  };
+  return {
+    ...{ containment, onFault, runAs },
+    /** Runs code whose fault is nobody else's. */
+    attempt: async (plugin: string, what: string, work: () => Promise<void>): Promise<void> => {
+      try {
+        await runAs(plugin, work);
+      } catch (error) {
+        onFault(plugin, what, error);
+      }
+    },
+    noteTool: ({ plugin, name }: Registration, runId: string, error: unknown) => {
+      const problem = messageOf(error);
+      log.error({ plugin, tool: name, runId, problem }, 'plugin.tool-failed');
+      checks.addFault(plugin, `tool "${name}": ${problem}`);
+    },
+  };
+}
+
+/** Ends what a plugin has begun. */
+async function end(
+  scope: PluginScope,
+  dispose: Disposer | undefined,
+  { containment, log }: { readonly containment: Containment; readonly log: Log },
+): Promise<void> {
+  const { plugin } = scope.owner;
+  scope.end();
+  try {
+    await containment.run(scope.owner, async () => withinSetupTime(dispose?.()));
+  } catch (error) {
+    log.error({ plugin, problem: messageOf(error) }, 'plugin.dispose-failed');
+  }
+  const timers = containment.stopTimers(scope.owner);
+  if (timers > 0) log.warn({ plugin, timers }, 'plugin.timers-stopped');
+}
+
+/** Returns the parts of one kind, in the order of the plugins. */
+function partsOf<Part>(
+  loaded: readonly LoadedPlugin[],
+  pick: (parts: PluginParts) => readonly Part[],
+): readonly OwnedPart<Part>[] {
+  return loaded.flatMap(({ owner: { plugin }, parts }) => pick(parts).map((part) => ({ plugin, part })));
+}
+
+function finders(
+  loaded: readonly LoadedPlugin[],
+): Pick<PluginHost, 'commands' | 'channels' | 'provider' | 'route'> {
+  return {
+    commands: () => partsOf(loaded, ({ commands }) => commands),
+    channels: () => partsOf(loaded, ({ channels }) => channels),
+    provider: (name) =>
+      partsOf(loaded, ({ providers }) => providers).find(({ part }) => part.name === name)?.part.create,
+    route: (plugin, method, path) =>
+      partsOf(loaded, ({ routes }) => routes).find(
+        (one) => one.plugin === plugin && one.part.method === method && one.part.path === path,
+      )?.part,
+  };
+}
 
 /** For a host without a store and agents, as in tests of tools. */
 const noServices: PluginServices = () => {

@@ -1,4 +1,4 @@
-/** What one plugin gets from Parley, and what it has registered. */
+/** Hands one plugin the API, and collects what it registers. */
 import type { ChannelDefinition } from '#contracts/channel.ts';
 import type { Log } from '#contracts/log.ts';
 import type { PluginApi } from '#contracts/plugin.ts';
@@ -15,6 +15,7 @@ export type PluginServices = (plugin: string) => Pick<PluginApi, 'store' | 'agen
 
 export type Registration = { readonly plugin: string; readonly name: string; readonly factory: ToolFactory };
 
+/** A channel, and the settings for its own schema. */
 export type RegisteredChannel = {
   readonly definition: ChannelDefinition;
   readonly settings: Readonly<Record<string, unknown>>;
@@ -85,6 +86,27 @@ export function createPluginScope(
         parts.reader = served;
       },
     },
+    ...registrars(plugin, parts, during),
+  };
+  return {
+    ...{ owner: { plugin, timers: new Set() }, api, parts },
+    endSetup: () => {
+      isSettingUp = false;
+    },
+    end: () => {
+      ending.abort();
+      for (const remove of parts.removals) remove();
+    },
+  };
+}
+
+/** Returns the parts of the API that only collect. `during` throws once the setup is over. */
+function registrars(
+  plugin: string,
+  parts: PluginParts,
+  during: (what: string) => void,
+): Pick<PluginApi, 'tools' | 'commands' | 'channels' | 'providers' | 'routes' | 'schedules'> {
+  return {
     tools: {
       register(name, factory) {
         during(`tool "${name}"`);
@@ -129,16 +151,6 @@ export function createPluginScope(
           throw new Error(`schedule "${name}": everyMs is a whole number from 1000 to 86400000`);
         parts.schedules.push({ name, everyMs, handler });
       },
-    },
-  };
-  return {
-    ...{ owner: { plugin, timers: new Set() }, api, parts },
-    endSetup: () => {
-      isSettingUp = false;
-    },
-    end: () => {
-      ending.abort();
-      for (const remove of parts.removals) remove();
     },
   };
 }

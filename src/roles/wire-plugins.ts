@@ -11,10 +11,14 @@ import { commitPluginData, listPluginValues, pluginOps, readPluginValue } from '
 import { openAgentService } from './gateway-role.ts';
 import type { StageDeps } from './stage-deps.ts';
 
+/** The plugins, once there are any: the models come first, and find those of plugins here. */
+export type FoundPlugins = { plugins?: PluginHost };
+
 /** Creates the plugin host of this process, without plugins. Their commands are part of the policy from then on. */
 export function wirePlugins(
   stage: StageDeps,
   policy: InboundPolicy,
+  found: FoundPlugins,
 ): { readonly plugins: PluginHost; readonly agents: AgentService } {
   const { config, store, clock, log, probe, closers, dispatcher, hooks } = stage;
   const settle = createSettleCall({ store, clock, log, probe, start: dispatcher.dispatch, hooks });
@@ -25,6 +29,7 @@ export function wirePlugins(
     skills: createSkillReader(config),
     now: clock.now,
   });
+  found.plugins = plugins;
   closers.add('plugins', plugins.close);
   const { commands: list, runAs, noteFault } = plugins;
   Object.assign(policy, { pluginCommands: { list, runAs, noteFault } } satisfies Partial<InboundPolicy>);

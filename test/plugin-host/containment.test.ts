@@ -32,7 +32,7 @@ const tick = (ms = 20) => new Promise((resolve) => setTimeout(resolve, ms));
 // The factories of these tests read nothing of it.
 const run = { runId: 'r1' } as ToolRun;
 
-it('names a plugin whose timers and promises fail, and goes on', async () => {
+it('names a plugin whose timers and promises fail, and keeps running', async () => {
   const { problems } = await hosting(() => {
     setTimeout(() => {
       throw new Error('late');
@@ -54,7 +54,7 @@ it('stops the timers that a plugin leaves when it ends, and says how many', asyn
   const before = ticks;
   await tick();
   expect(ticks).toBe(before);
-  expect(lines).toContainEqual('plugin.timers-left {"plugin":"wild","timers":1}');
+  expect(lines).toContainEqual('plugin.timers-stopped {"plugin":"wild","timers":1}');
 });
 
 it('drops what a plugin logs beyond 120 lines a minute, and says so', async () => {
