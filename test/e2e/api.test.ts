@@ -123,6 +123,7 @@ describeRow('the API', (atEnd) => {
       'get /api/approvals': () => get('/api/approvals'),
       'post /api/approvals/answer': () => post('/api/approvals/answer', { id: asked, verdict: 'always' }),
       'post /api/approvals/revoke': () => post('/api/approvals/revoke', { id: asked }),
+      'get /api/hooks': () => get('/api/hooks'),
       'get /api/pair': () => get('/api/pair'),
       'post /api/pair/approve': () => post('/api/pair/approve', { which: 'EFGH2345' }),
       'post /api/pair/revoke': () => post('/api/pair/revoke', { ref: 'test:bob' }),
