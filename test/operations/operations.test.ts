@@ -50,6 +50,8 @@ const commands: Readonly<Record<string, readonly string[]>> = {
 const withoutCommand = [
   ...['status', 'reload', 'commands', 'agent', 'agent/wait', 'agent/cancel', 'lanes', 'lanes/mode'],
   ...['notices', 'notices/dismiss', 'notices/answer', 'sign-in-links', 'queue/text', 'sessions/messages'],
+  // Its command lists scripts when no gateway runs, which knows no other hooks.
+  'hooks',
 ];
 
 /** Runs a command in this process, on the data folder. */
