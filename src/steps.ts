@@ -13,6 +13,7 @@ import { adoptPreview, recordPreview } from './store/delivery/preview.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
 import { endPartsAfterRestore } from './store/delivery/restore.ts';
 import { storeToolParts } from './store/delivery/tool-send.ts';
+import { acceptApiCall } from './store/intake/accept-api-call.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { expireMedia, storeFetched } from './store/intake/media.ts';
@@ -54,6 +55,7 @@ import type { ChatTexts } from './texts/chat-texts.ts';
 // The input type is `never` because the list forgets what each step takes; Store.write knows it.
 const steps: readonly StoreCommand<never, unknown>[] = [
   acceptBatch,
+  acceptApiCall,
   enqueueItems,
   approveOnConsole,
   addProcess,

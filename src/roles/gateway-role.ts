@@ -16,7 +16,7 @@ import { localOwners } from '../config/load-config.ts';
 import { revealSettings } from '../config/secret.ts';
 import { bytesOf } from '../config/units.ts';
 import { type InboundPolicy, localLaneKey, queueSettingsFor } from '../inbound/inbound-policy.ts';
-import { type FreeSpace, watchFreeSpace } from '../inbound/media.ts';
+import { type FreeSpace, mediaFolder, watchFreeSpace } from '../inbound/media.ts';
 import { countLaneChanges } from '../operations/lanes.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
 import { type PluginHost, pluginProblems } from '../plugin-host/plugin-host.ts';
@@ -28,6 +28,12 @@ import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
 import { type AgentService, createAgentService } from '../service/agent-service.ts';
 import { findAgent } from '../service/find-agent.ts';
+import {
+  createProgramCalls,
+  type ProgramCalls,
+  programAccount,
+  programLaneKey,
+} from '../service/program-calls.ts';
 import { noEffects } from '../store/base/effects.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
@@ -118,6 +124,7 @@ export async function openServer(
     allowedHosts,
     trustedProxies: config.trustedProxies,
     maxUploadBytes: bytesOf(config.media.maxMb),
+    programs: openProgramCalls(stage, policy),
     operations: {
       texts: stage.texts,
       policy,
@@ -271,4 +278,22 @@ export function openAgentService(stage: StageDeps, policy: InboundPolicy): Agent
   };
   const { dispatch: start, reserve } = dispatcher;
   return createAgentService({ store, clock, probe, feed, ownerLane, start, reserve });
+}
+
+/** Lets programs that speak OpenAI's API reach the agents, each in conversations of its own. */
+function openProgramCalls(stage: StageDeps, policy: InboundPolicy): ProgramCalls {
+  const { config, store, clock, probe, feed, dispatcher } = stage;
+  return createProgramCalls({
+    ...{ store, clock, probe, feed, start: dispatcher.dispatch, reserve: dispatcher.reserve },
+    agents: config.agents,
+    mediaDir: mediaFolder(config.dataDir),
+    laneFor: (agent, caller, conversation) => ({
+      key: programLaneKey(agent, caller, conversation),
+      class: 'main',
+      agentId: agent,
+      chatKind: 'dm',
+      settings: queueSettingsFor(policy, { channel: programAccount, conversation, kind: 'dm' }),
+      newSessionId: newRowId(),
+    }),
+  });
 }

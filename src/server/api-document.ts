@@ -91,7 +91,7 @@ function operationOf(call: ApiCall): JsonObject {
     ...(scope && { 'x-scope': scope }),
     parameters: [
       ...[...call.path.matchAll(/:(\w+)/g)].map(([, name]) => ({ ...inPath, name })),
-      ...(isChange ? [{ $ref: '#/components/parameters/change' }] : queryOf(input)),
+      ...(isChange ? changeOf(access) : queryOf(input)),
     ],
     ...(isChange && input && { requestBody: { required: true, ...contentOf(jsonType, input, 'input') } }),
     responses: {
@@ -102,12 +102,18 @@ function operationOf(call: ApiCall): JsonObject {
   };
 }
 
+/** A program's call needs no header, since only its token counts. */
+function changeOf(access: ApiCall['access']): readonly JsonObject[] {
+  return access === 'program' ? [] : [{ $ref: '#/components/parameters/change' }];
+}
+
 /** The document's own `security` applies to what any owner may call. */
 function securityOf(access: ApiCall['access']): JsonObject {
   switch (access) {
     case 'public':
       return { security: [] };
     case 'operator':
+    case 'program':
       return { security: [{ token: [] }] };
     case 'owner':
       return {};

@@ -19,6 +19,7 @@ import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
 import type { GatewayDeps } from '../operations/list.ts';
 import type { SignInLinks } from '../operations/sign-ins.ts';
+import type { ProgramCalls } from '../service/program-calls.ts';
 import { findLockout, lockOut } from '../store/sign-ins/sign-ins.ts';
 import { allowedOrigins, isWildcard, pageAddress } from './allowed-origins.ts';
 import { serveOperations } from './api-call.ts';
@@ -32,6 +33,7 @@ import {
   serverOptionsOf,
 } from './connection-limits.ts';
 import { createIdentityCheck, signInIdOf } from './identity.ts';
+import { mountOpenAi } from './openai/routes.ts';
 import { servePage } from './page-files.ts';
 import { mountPluginRoutes, type PluginRoutes } from './plugin-routes.ts';
 import { type Readiness, withinPatience } from './readiness.ts';
@@ -68,6 +70,8 @@ export type HttpServerDeps = {
   status: GatewayDeps['status'];
   /** Dependencies of the API's operations, besides those that the server has. */
   readonly operations: Omit<GatewayDeps, 'store' | 'log' | 'status' | 'signIns' | 'issueLinks' | 'cutToken'>;
+  /** Calls of programs in OpenAI's API; its routes are absent without them. */
+  readonly programs?: ProgramCalls;
   /** The text of `/metrics`; the route is absent without it. */
   metrics?(): Promise<string>;
 };
@@ -202,6 +206,8 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
       identities,
       sourceOf: whose,
     });
+    const { programs, maxUploadBytes = 0 } = deps;
+    if (programs) mountOpenAi(scope, { programs, maxImageBytes: maxUploadBytes });
     servePage(scope);
     routes.mount(scope);
     if (deps.plugins) mountPluginRoutes(scope, deps.plugins);

@@ -5,6 +5,7 @@ import type { Log } from '#contracts/log.ts';
 import type { TokenScope } from '#contracts/token-scope.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 import type { Identity, IdentityCheck } from './identity.ts';
+import { openAiError, speaksOpenAi } from './openai-error.ts';
 import { asksForSocket, judgeHead, type RouteAccess, securityHeaders } from './request-guard.ts';
 
 declare module 'fastify' {
@@ -57,6 +58,8 @@ export function mountRequestAuth(app: FastifyInstance, deps: RequestAuthDeps): v
       return refuse(reply, storeAway);
     }
     const status = statusOf(error);
+    // A program reads no answer before it has sent everything, so what is too large is read, and dropped.
+    if (status === 413 && speaksOpenAi(request.url)) reply.removeHeader('connection');
     if (status < 500) return refuse(reply, { status, code: 'invalid_request' });
     deps.log.error({ path: request.routeOptions.url, reason: String(error) }, 'http.failed');
     return refuse(reply, { status: 500, code: 'internal' });
@@ -116,7 +119,7 @@ function identityRefusal(identity: Identity, { access, scope, bearerOnly }: Rout
       return isEnough ? undefined : { status: 403, code: 'scope_missing', text };
     }
     case 'session':
-      if (access === 'operator') return { status: 403, code: 'token_required' };
+      if (access === 'operator' || access === 'program') return { status: 403, code: 'token_required' };
       return bearerOnly ? { status: 403, code: 'origin_missing' } : undefined;
     case 'wrong':
       return { status: 401, code: 'wrong_token' };
@@ -147,6 +150,7 @@ export function refuse(
   { status, code, retryAfterMs, text = texts[code] }: Refusal,
 ): FastifyReply {
   if (retryAfterMs !== undefined) reply.header('retry-after', String(Math.ceil(retryAfterMs / 1000)));
+  if (speaksOpenAi(reply.request.url)) return reply.code(status).send(openAiError({ status, code, text }));
   return reply.code(status).send({ error: { code, ...(text !== undefined && { text }) } });
 }
 

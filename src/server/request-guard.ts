@@ -7,8 +7,11 @@ import { isIP } from 'node:net';
 import type { Right } from '../operations/operation.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 
-/** `public`: there is no data behind it. `webhook`: the handler recognizes the caller by its own secret. */
-export type RouteAccess = Right | 'public' | 'webhook';
+/**
+ * `public`: there is no data behind it. `webhook`: the handler recognizes the caller by its own secret. `program`: only
+ * a token counts, which no browser sends by itself.
+ */
+export type RouteAccess = Right | 'public' | 'webhook' | 'program';
 
 export type RequestHead = {
   readonly method: string;
@@ -44,7 +47,8 @@ export function judgeHead(head: RequestHead, origins: AllowedOrigins): GuardVerd
     return refuse(403, 'origin_not_allowed');
   }
   if (isChange && !isUpgrade) {
-    if (head.headers[changeHeader] === undefined) return refuse(403, 'change_header_missing');
+    const needsHeader = head.access !== 'program';
+    if (needsHeader && head.headers[changeHeader] === undefined) return refuse(403, 'change_header_missing');
     if (!isUnusual(head.headers['content-type'])) return refuse(415, 'json_expected');
   }
   return pass(isChange && origin === undefined);

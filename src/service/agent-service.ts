@@ -194,7 +194,12 @@ function startRun(
   }
 }
 
-async function waitForEnd(deps: AgentServiceDeps, runId: string, signal: AbortSignal): Promise<RunResult> {
+/** Waits for the run's result, however long; resolves with what is stored when the signal aborts. */
+export async function waitForEnd(
+  deps: Pick<AgentServiceDeps, 'store' | 'feed' | 'clock'>,
+  runId: string,
+  signal: AbortSignal,
+): Promise<RunResult> {
   using watch = watchRun(deps, runId);
   for (;;) {
     const { result, changed } = await watch.look();
@@ -332,6 +337,8 @@ export async function* followRun({
       if ('lagged' in event || !('runId' in event) || event.runId !== runId) continue;
       if (event.kind === 'compaction') yield summarizing(event);
       if (event.kind !== 'text' || event.of !== 'chat') continue;
+      // Something before it was missed; the end of the run has the whole text.
+      if (event.at > message.length) continue;
       message = message.slice(0, event.at) + event.text;
       yield { type: 'response', message, done: false };
     }

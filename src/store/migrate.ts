@@ -12,6 +12,7 @@ import { addApprovals } from './migrations/0002-add-approvals.ts';
 import { addTokens } from './migrations/0003-add-tokens.ts';
 import { addSkills } from './migrations/0004-add-skills.ts';
 import { addPluginData } from './migrations/0005-add-plugin-data.ts';
+import { addApiCalls } from './migrations/0006-add-api-calls.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -36,6 +37,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0003-add-tokens': { adds: addTokens, fingerprint: 'b022c7f5630c6043' },
   '0004-add-skills': { adds: addSkills, fingerprint: '82100a40343ab545' },
   '0005-add-plugin-data': { adds: addPluginData, fingerprint: '4b7fe7a589d72a8b' },
+  '0006-add-api-calls': { adds: addApiCalls, fingerprint: 'f38d603eb20f68ca' },
 });
 
 /** Names of the migrations, in order. */

@@ -18,6 +18,7 @@ import type { Tables } from './tables.ts';
 /** The key column of each table. */
 export const keyColumns = {
   accounts: 'key',
+  apiCalls: 'key',
   approvals: 'id',
   boots: 'id',
   callApprovals: 'id',

@@ -52,6 +52,7 @@ export type Tables = {
   itemChanges: ItemChangesTable;
   signIns: SignInsTable;
   tokens: TokensTable;
+  apiCalls: ApiCallsTable;
   lockouts: LockoutsTable;
   children: ChildrenTable;
   trees: TreesTable;
@@ -439,6 +440,21 @@ export type SignInsTable = {
   createdAt: number;
   lastSeenAt: number;
   expiresAt: number;
+};
+
+/** Calls of programs that must not happen twice, stored with their effect. */
+export type ApiCallsTable = {
+  /** The caller's id and idempotency key. */
+  key: string;
+  /** Id of the token; `owner` for the access token. */
+  caller: string;
+  /** Hash of what was asked: another question under the same key is refused. */
+  digest: string;
+  /** Source key of the inbox item that the first call became. */
+  sourceKey: string;
+  /** How many attempts the client had made, by its own count. */
+  attempts: number;
+  createdAt: number;
 };
 
 /** Tokens of programs. Rows stay. */

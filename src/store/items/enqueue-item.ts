@@ -80,7 +80,8 @@ export async function enqueueItem(
   return enqueued;
 }
 
-async function readEnqueued(tx: Tx, sourceKey: string): Promise<EnqueuedItem | undefined> {
+/** Reads the row under a source key; undefined if there is none. */
+export async function readEnqueued(tx: Tx, sourceKey: string): Promise<EnqueuedItem | undefined> {
   const row = await enqueuedItem.first(tx, { sourceKey });
   if (!row) return undefined;
   const { content, reservedRunId, createdAt, ...rest } = row;
