@@ -106,7 +106,7 @@ describe('the page', () => {
     await page.goto(gateway.signInLink());
     await page.locator('.dot.open').first().waitFor();
     await page.locator('details.status > summary').click();
-    await page.getByText('Conversations').click();
+    await page.getByText('Conversations', { exact: true }).click();
     await page.locator('.sessions li').nth(1).waitFor();
     expect(await page.locator('.sessions .name').allInnerTexts()).toEqual([
       'Green <b>boats</b>',
