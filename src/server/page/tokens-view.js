@@ -5,7 +5,7 @@ import { Component, h } from '/vendor/preact.js';
 const html = htm.bind(h);
 const scopes = [
   ['chat', 'talk to agents'],
-  ['read', 'see conversations and state'],
+  ['read', 'see chats and their state'],
   ['operate', 'change what runs and waits'],
 ];
 
