@@ -74,8 +74,8 @@ function manifestOf(name: string, kit: string): string {
 function readmeOf(name: string): string {
   return `# ${name}
 
-A plugin for Parley. \`npm test\` runs its test, \`parley plugins add <this folder>\` adds it, and after each change
-\`parley plugins check ${name} --accept\` accepts the new files. A restart of Parley loads them.
+A plugin for Parley. \`npm test\` runs its test, \`plugins add <this folder>\` adds it, and after each change
+\`plugins check ${name} --accept\` accepts the new files. A restart of Parley loads them.
 
 Settings, in \`parley.config.json\`:
 

@@ -10,9 +10,9 @@ export const outsidePlugin = z.strictObject({
     .describe('Its folder (./weather, relative to this file, or an absolute path), or an installed package.'),
   digest: z
     .string()
-    .regex(/^sha256-[0-9a-f]{64}$/, "isn't a digest as `parley plugins add` writes it")
+    .regex(/^sha256-[0-9a-f]{64}$/, "isn't a digest as `plugins add` writes it")
     .exactOptional()
-    .describe('Digest of its files. `parley plugins add` and `parley plugins check` write it.'),
+    .describe('Digest of its files; `plugins add` and `plugins check` write it.'),
   config: z
     .unknown()
     .optional()

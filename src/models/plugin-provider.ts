@@ -1,3 +1,4 @@
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelEvent, ModelInfo } from '#contracts/model.ts';
 import type { PluginProviderFactory } from '#contracts/plugin-parts.ts';
@@ -21,7 +22,7 @@ export function createPluginProvider(
     if (made !== undefined) return made;
     throw new ParleyError(
       'model_failed',
-      `No plugin provides the models of ${name}. See: parley plugins list`,
+      `No plugin provides the models of ${name}. See: ${parleyCommand} plugins list`,
     );
   };
   return {

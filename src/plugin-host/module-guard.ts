@@ -2,9 +2,11 @@
  * Watches which modules plugins load: `parley/plugin` is this installation's, whatever the folder, and a file of a plugin
  * is only loaded as it was when its digest was taken, also long after the start.
  */
+
 import { type LoadFnOutput, registerHooks } from 'node:module';
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { hashOf, type PluginFiles } from './plugin-folder.ts';
 
 export interface ModuleGuard {
@@ -40,6 +42,6 @@ function assertUnchanged(path: string, source: LoadFnOutput['source'], { folder,
     typeof source === 'string' ? hashOf(source) : source && hashOf(new Uint8Array(source as ArrayBuffer));
   if (digest !== undefined && files.get(name) === digest) return;
   throw new Error(
-    `${name} has changed since the plugin was checked. Restart Parley, or see: parley plugins check`,
+    `${name} has changed since the plugin was checked. Restart Parley, or see: ${parleyCommand} plugins check`,
   );
 }

@@ -1,8 +1,10 @@
 /** Loads a plugin that the owner has added: its digest first, then its code, then its shape. */
+
 import { readFile } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { z } from 'zod';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import type { Config } from '../config/config.ts';
 import { homeFolder } from '../config/environment.ts';
@@ -57,11 +59,11 @@ export async function loadOutsidePlugin(
     if (files.kind === 'refused') return failed(`${files.problem}.`);
     if (digest === undefined)
       return failed(
-        `it has no digest, so nobody has accepted its files yet. Look at them, then run: parley plugins check ${id} --accept`,
+        `it has no digest, so nobody has accepted its files yet. Look at them, then run: ${parleyCommand} plugins check ${id} --accept`,
       );
     if (files.digest !== digest)
       return failed(
-        `its files have changed since they were accepted. See what changed: parley plugins check ${id}`,
+        `its files have changed since they were accepted. See what changed: ${parleyCommand} plugins check ${id}`,
       );
     const definition = await importPlugin(files, guard);
     if (typeof definition === 'string') return failed(definition);
@@ -84,7 +86,7 @@ export function findIdProblem(id: string): string | undefined {
 function describeSettings(id: string, written: unknown, { issues }: z.ZodError): string {
   const isAbsent = typeof written === 'object' && written !== null && !('from' in written);
   if (isAbsent)
-    return `there is no plugin of this name, and plugins.${id} has no "from". Correct the name (Parley's own: ${bundledPlugins.join(', ')}), or add a plugin: parley plugins add <folder>`;
+    return `there is no plugin of this name, and plugins.${id} has no "from". Correct the name (Parley's own: ${bundledPlugins.join(', ')}), or add a plugin: ${parleyCommand} plugins add <folder>`;
   return issues
     .flatMap((issue) => {
       const place = [`plugins.${id}`, ...issue.path.map(String)].join('.');

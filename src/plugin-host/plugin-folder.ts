@@ -2,9 +2,11 @@
  * Finds the files of a plugin from outside and takes their digest. Every file counts, since a plugin may load any of
  * them; only `.git` and the links in `node_modules/.bin` don't, and the module guard lets nothing be loaded from there.
  */
+
 import { createHash } from 'node:crypto';
 import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 
 /** Bounds of one plugin: a larger one would make each start slow. */
 export const maxPluginFiles = 2_000;
@@ -50,7 +52,7 @@ export async function readPluginFiles(from: string, { base, foreign }: PluginPla
   for (const place of await Promise.all(foreign.map((one) => realpath(one).catch(() => resolve(one))))) {
     if (isWithin(folder, place) || isWithin(place, folder))
       return refuse(
-        `${folder} and ${place}, where agents or other people put files, lie in each other, so others could change the plugin. Move it to a folder of your own and run: parley plugins add <folder>`,
+        `${folder} and ${place}, where agents or other people put files, lie in each other, so others could change the plugin. Move it to a folder of your own and run: ${parleyCommand} plugins add <folder>`,
       );
   }
   return takeDigest(folder);
@@ -58,7 +60,7 @@ export async function readPluginFiles(from: string, { base, foreign }: PluginPla
 
 async function describeAbsence(from: string, path: string, base: string): Promise<string> {
   if (isFolderName(from))
-    return `there is no folder ${path}. Put it back, or run: parley plugins remove <id>`;
+    return `there is no folder ${path}. Put it back, or run: ${parleyCommand} plugins remove <id>`;
   const packages = join(base, 'node_modules');
   const namesakes = [resolve(from), resolve(base, from)].map((one) => realpath(one).catch(() => undefined));
   const isFolder = (await Promise.all(namesakes)).some((one) => one !== undefined);

@@ -1,4 +1,5 @@
 /** Errors in the shape of OpenAI's API, for every route below `/v1/`, whether it exists or not. */
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 
 /** Says whether clients of this address expect that shape. */
 export function speaksOpenAi(url: string): boolean {
@@ -14,9 +15,8 @@ type ErrorFacts = {
 
 /** Sentences for the refusals of the server itself; others bring their own. */
 const messages: Readonly<Partial<Record<string, string>>> = {
-  wrong_token: "This isn't a valid token of this Parley. See: parley tokens list",
-  sign_in_first:
-    'Send a token of this Parley as “Authorization: Bearer …”. To create one: parley tokens create',
+  wrong_token: `This isn't a valid token of this Parley. See: ${parleyCommand} tokens list`,
+  sign_in_first: `Send a token of this Parley as “Authorization: Bearer …”. To create one: ${parleyCommand} tokens create`,
   too_many_tries: 'Too many wrong tokens came from this address. Please wait a minute.',
   not_found: 'There is no such call. Parley has /v1/models, /v1/chat/completions and /v1/responses.',
   json_expected: 'Send the body as JSON, with “Content-Type: application/json”.',

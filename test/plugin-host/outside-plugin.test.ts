@@ -2,6 +2,7 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { definePlugin } from '#contracts/plugin-kit.ts';
+import { parleyCommand } from '../../src/channel-kit/own-commands.ts';
 import type { Config } from '../../src/config/config.ts';
 import { bundledPlugins } from '../../src/config/plugin-schema.ts';
 import { namesAt } from '../../src/config/problem.ts';
@@ -122,8 +123,7 @@ describe('a plugin from outside', () => {
     await change(home);
     expect(await load()).toEqual({
       kind: 'failed',
-      problem:
-        'its files have changed since they were accepted. See what changed: parley plugins check weather',
+      problem: `its files have changed since they were accepted. See what changed: ${parleyCommand} plugins check weather`,
     });
     expect(globalThis).not.toHaveProperty('ran');
   });

@@ -3,9 +3,11 @@
  * its `Idempotency-Key` or as a counted attempt of OpenAI's clients, waits for the same run; a connection that is lost
  * stops nothing.
  */
+
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { AcceptedCall, ProgramCaller, ProgramCalls, RefusedCall } from '../../service/program-calls.ts';
 import type { RunResult } from '../../store/reads/read-run-result.ts';
 import type { ApiCall } from '../api-call.ts';
@@ -233,7 +235,7 @@ type EndedRun = Extract<RunResult, { kind: 'ended' }>;
 function failureOf({ runId }: AnswerHead, result: RunResult): ErrorFacts | undefined {
   if (result.kind !== 'ended') return { status: 500, code: 'internal' };
   const { outcome, reason } = result;
-  const see = `${reason === undefined ? '' : ` (${reason})`}. To see more, run: parley why ${runId}`;
+  const see = `${reason === undefined ? '' : ` (${reason})`}. To see more, run: ${parleyCommand} why ${runId}`;
   switch (outcome) {
     case 'answered':
     case 'silent':
