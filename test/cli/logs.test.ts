@@ -81,7 +81,14 @@ it('follows the log across a new file', async () => {
   const repeat = setInterval(() => file.write(`${line('2026-11-27T11:00:00Z', 'x'.repeat(200))}\n`), 50);
   onTestFinished(() => clearInterval(repeat));
   for (let n = 0; n < 12; n++) expect(await next()).toBe('x'.repeat(200));
-  expect((await stat(path)).size + (await stat(`${path}.1`)).size).toBeLessThanOrEqual(1_000);
+  clearInterval(repeat);
+  // The next line would make a file that has just been moved away.
+  const sizeOf = (file: string) =>
+    stat(file).then(
+      ({ size }) => size,
+      () => 0,
+    );
+  expect((await sizeOf(path)) + (await sizeOf(`${path}.1`))).toBeLessThanOrEqual(1_000);
 });
 
 it("reads a duration and a date in the machine's time zone", () => {

@@ -175,6 +175,7 @@ describeEachDatabase('calls that need an approval, at random', (open, { sql }) =
       }),
       { numRuns: isLong ? 2_000 : 10 },
     );
-    expect(ran).toBeGreaterThan(0);
+    // Ten sequences may happen to approve nothing.
+    if (isLong) expect(ran).toBeGreaterThan(0);
   });
 });

@@ -95,7 +95,7 @@ function configFor({ channel, idOf, group }: Network): object {
 
 /** The expected result, independently of the code: only an owner may pair, answer questions and raise a budget. */
 function isAllowed({ role, text }: Cell): boolean {
-  return !/^\/(?:pair|approve|deny|budget gateway)/.test(text) || role === 'owner';
+  return !/^\/(?:pair|hooks|budget gateway)/.test(text) || role === 'owner';
 }
 
 /** Sends them one after the other, and returns those that were obeyed. */
