@@ -47,7 +47,7 @@ describe('polls', () => {
 
   it('finds a poll by its question if Discord has forgotten its nonce', async () => {
     const { partOf, adapter, server, general } = await aStage({ nonceWindowMs: 0 });
-    const since = Date.now();
+    const since = Date.now() - 1_000;
     await adapter.send(partOf('poll', { ...lunch, question: 'Dinner?' }), forever);
     const part = partOf('poll', lunch);
     server.fault({ kind: 'drop-answer' }, { route: 'POST /channels/:channel/messages' });
