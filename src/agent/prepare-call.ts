@@ -96,8 +96,9 @@ function refusal(text: string, halt?: Halt): CheckedCall {
 }
 
 async function checkCall(call: ToolCallData, tool: Tool, using: Preparation): Promise<CheckedCall> {
-  const asked = using.open?.states.get(call.id);
-  if (asked?.kind === 'asked') return checkAsked(asked, { call, tool, using });
+  const state = using.open?.states.get(call.id);
+  const asked = state?.kind === 'asked' ? state : state?.kind === 'started' ? state.asked : undefined;
+  if (asked !== undefined) return checkAsked(asked, { call, tool, using });
   const given = await parseInput(call, tool);
   if (given.kind === 'invalid') return refusal(`invalid input for ${call.name}: ${given.problem}`);
 
@@ -107,8 +108,11 @@ async function checkCall(call: ToolCallData, tool: Tool, using: Preparation): Pr
   if (parsed.kind === 'invalid')
     return refusal(`invalid input for ${call.name}, changed by a hook: ${parsed.problem}`);
 
-  const permit = await askPermission({ call, tool, input: parsed.input, isApproved: false }, using);
+  // A call that an earlier attempt has started was allowed then: only a denial counts now.
+  const isApproved = state?.kind === 'started';
+  const permit = await askPermission({ call, tool, input: parsed.input, isApproved }, using);
   if (permit.kind === 'refused') return permit;
+  if (isApproved) return { ...parsed, kind: 'passed' };
   return permit.kind === 'ask' || verdict.kind === 'ask'
     ? askAbout(parsed, tool, call)
     : { ...parsed, kind: 'passed' };

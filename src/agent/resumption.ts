@@ -29,7 +29,8 @@ export type AskedCall = {
 export type CallState =
   | { readonly kind: 'fresh' }
   | ({ readonly kind: 'asked' } & AskedCall)
-  | { readonly kind: 'started' }
+  /** `asked`: the question that was approved before it started. */
+  | { readonly kind: 'started'; readonly asked?: AskedCall }
   | { readonly kind: 'done'; readonly result: AgentMessage };
 
 /** The last message with calls of a resumed run. */
@@ -89,7 +90,7 @@ function openBatch(
     if (result !== undefined) return [id, { kind: 'done', result }];
     const { state, asked } = entries.get(id) ?? {};
     if (state === 'asked' && asked !== undefined) return [id, { kind: 'asked', ...asked }];
-    return [id, { kind: state === 'fresh' ? 'fresh' : 'started' }];
+    return [id, state === 'fresh' ? { kind: 'fresh' } : { kind: 'started', ...(asked && { asked }) }];
   });
   return {
     message,

@@ -386,10 +386,10 @@ function shapeOf(
 }
 
 function entryOf({ question, ...call }: RunCall): CallEntry {
-  if (call.state !== 'pending') return { ...call, state: call.state };
-  if (question === undefined) return { ...call, state: 'fresh' };
+  const state = call.state === 'pending' ? 'fresh' : call.state;
+  if (question === undefined) return { ...call, state };
   const { state: verdict, input, digest } = question;
-  return { ...call, state: 'asked', asked: { verdict, input, digest } };
+  return { ...call, state: state === 'fresh' ? 'asked' : state, asked: { verdict, input, digest } };
 }
 
 /** A resumed run has the skills that it began with, even if the owner has accepted others since. */

@@ -275,4 +275,27 @@ describe('a resumed call that a person was asked about', () => {
     expect([ran, finish]).toEqual([[], 'permission_denied']);
     expect(results).toEqual(['1: cancelled', '2: permission denied', '3: cancelled']);
   });
+
+  it.each([
+    ['approved', true],
+    ['allowed by a rule that asks by now', false],
+  ])('runs a call again that had started, without another question: %s', async (_, wasAsked) => {
+    const ran: string[] = [];
+    const question = wasAsked ? await asked('approved', 'ls -l') : undefined;
+    const message = aMessage(
+      'assistant',
+      'a',
+      { type: 'tool_call', data: { id: '1', name: 'shell', input: '{"command":"ls -l"}', finished: true } },
+      { type: 'finish', data: { reason: 'tool_use', time: 0 } },
+    );
+    const entry: CallEntry = {
+      ...{ callId: '1', messageId: 'a', state: 'started' },
+      ...(question && { asked: question }),
+    };
+    const beforeToolCall = async () => ({ kind: 'ask' }) as const;
+    const config = aConfig({ ...asking(), beforeToolCall, model: scriptedModel(says('done')) });
+    const context = aContext([shell(ran)], [userSays('p', 'go'), message]);
+    const { events } = await play(agentLoopResume(context, [entry], config, noSignal()));
+    expect([ran, only(events, 'tool_execution_asked')]).toEqual([['ls -l'], []]);
+  });
 });
