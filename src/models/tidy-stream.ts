@@ -1,7 +1,7 @@
 /**
  * Makes a stream of events out of whatever a server answers a streamed request with, before an SDK reads it: any line
  * ends, events without a name, comments and other noise, an end without an empty line, JSON without events around it.
- * What is neither stays as it is.
+ * Everything else stays unchanged.
  */
 
 /** Chunk that stands for `[DONE]`, which the SDKs don't pass on: the server says that its answer is complete. */

@@ -27,7 +27,7 @@ export async function cutOnce(
       one.on('error', () => undefined);
       one.once('close', () => {
         open.delete(one);
-        // What was passed on before still arrives.
+        // Bytes passed on before the cut still arrive.
         other.end();
         other.destroySoon();
       });

@@ -3,7 +3,7 @@ import { htmlToMarkdown } from '../../../plugins/web/html-to-markdown.ts';
 import { growthOf } from '../../growth/measure.ts';
 import { isLong } from '../../support/long-run.ts';
 
-/** What is repeated to make a page of any length. */
+/** Pieces to repeat for a page of any length. */
 const units = [
   ...['<p>Some words <a href="/x">here</a> and there.</p>', 'word<br>', '<a href="/x">y</a> ', 'a word '],
   ...['<div>x', '<b>x', '<ul><li>x', '<blockquote>x', '<div><p>one, two, three</p>', '<table><tr><td>a'],
