@@ -131,7 +131,10 @@ function findUnsupported(request: z.output<z.ZodObject<typeof common>>): BadRequ
   const no = (words: string, param: string) => new BadRequest(words, param, 'unsupported_parameter');
   if (n && n !== 1) return no('An agent gives one answer: leave n out.', 'n');
   if (background)
-    return no('Background calls aren’t supported: a run continues anyway if its caller disconnects.', 'background');
+    return no(
+      'Background calls aren’t supported: a run continues anyway if its caller disconnects.',
+      'background',
+    );
   if ((format ?? text?.format ?? { type: 'text' }).type !== 'text')
     return no(
       'An agent answers in plain text: ask for a format in your message.',
