@@ -78,9 +78,11 @@ export function openLogFile(
     close: async () => {
       const late = Promise.withResolvers<void>();
       const timer = setTimeout(late.resolve, closeMs);
-      await Promise.race([writing, late.promise]);
+      const closed = Promise.resolve(writing)
+        .then(file.close)
+        .catch(() => undefined);
+      await Promise.race([closed, late.promise]);
       clearTimeout(timer);
-      if (writing === undefined) await file.close().catch(() => undefined);
     },
   };
 }

@@ -79,7 +79,10 @@ it('follows the log across a new file', async () => {
   // Until the reader has opened the file, a line may be skipped; it is repeated until it is seen.
   const file = openLogFile(path, { maxBytes: 1_000 });
   const repeat = setInterval(() => file.write(`${line('2026-11-27T11:00:00Z', 'x'.repeat(200))}\n`), 50);
-  onTestFinished(() => clearInterval(repeat));
+  onTestFinished(async () => {
+    clearInterval(repeat);
+    await file.close();
+  });
   for (let n = 0; n < 12; n++) expect(await next()).toBe('x'.repeat(200));
   clearInterval(repeat);
   // The next line would make a file that has just been moved away.
