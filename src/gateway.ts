@@ -124,7 +124,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       feed: createFeed({ clock, log, live }),
       hooks,
       meters: createMetrics({
-        ...{ store, clock, loop, formatter },
+        ...{ store, clock, loop, formatter, hooks: hooks.states },
         isRedisReady: redis.connections.isReady,
         ...(model.waiting && { modelWaits: model.waiting }),
       }),

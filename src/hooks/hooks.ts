@@ -64,7 +64,6 @@ export interface Hooks {
 export type HooksDeps = {
   readonly log: Log;
   readonly clock: Clock;
-  readonly meters?: { hookFailed(event: string, owner: string): void };
   /** Called when a handler is suspended, so that its owner learns of it. Never throws. */
   onSuspended?(hook: { readonly event: string; readonly owner: string; readonly problem: string }): void;
 };
@@ -185,12 +184,11 @@ function stateOf({ name: event, owner, state, calls, failures, problem }: HookEn
 
 type OnFailure = (hook: HookEntry, problem: string) => void;
 
-function countFailure({ log, meters, onSuspended }: HooksDeps, hook: HookEntry, problem: string): void {
+function countFailure({ log, onSuspended }: HooksDeps, hook: HookEntry, problem: string): void {
   const { name: event, owner } = hook;
   hook.failures += 1;
   hook.consecutiveFailures += 1;
   hook.problem = problem;
-  meters?.hookFailed(event, owner);
   log.warn({ event, owner, problem, failures: hook.failures }, 'hook.failed');
   if (hook.closes || hook.consecutiveFailures < maxFailures || hook.state !== 'active') return;
   hook.state = 'suspended';

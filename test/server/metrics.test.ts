@@ -2,17 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
+import type { HookState } from '../../src/contracts/hook.ts';
+import { createHooks } from '../../src/hooks/hooks.ts';
 import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts';
 import { expireQuestion } from '../../src/store/access/decide-approval.ts';
 import { enqueueItems } from '../../src/store/intake/enqueue-items.ts';
 import { callsTools, says } from '../agent/support/scripted-model.ts';
 import { call, openAsking } from '../runs/asking-run.ts';
 import { aConversation } from '../store/a-conversation.ts';
-import { anItem, unique } from '../store/builders.ts';
+import { anItem, aRoute, unique } from '../store/builders.ts';
 import { aChildRow } from '../store/child-rows.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { freeLoop } from '../support/free-loop.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 type Figures = ReadonlyMap<string, number>;
 
@@ -280,6 +283,26 @@ it('counts deliveries and their latency from the first request on', async () => 
   expect(figures.get('parley_delivery_seconds_count{channel="test"}')).toBe(1);
 });
 
+it('counts the failures of each hook by its plugin or script, those before the first request, too', async () => {
+  const hooks = createHooks({ log: silentLog, clock: systemClock });
+  const fail = () => Promise.reject(new Error('no'));
+  hooks.on('message_sent', fail, { owner: 'audit.sh' });
+  hooks.on('message_sent', fail, { owner: 'weather' });
+  hooks.on('message_sent', fail, { owner: 'weather' });
+  hooks.on('gateway_stop', () => undefined, { owner: 'weather' });
+  const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true, hooks.states);
+  const sent = { route: aRoute('here'), part: 'p1', result: 'sent' };
+  await hooks.observe('message_sent', sent);
+  await read(metrics);
+  await hooks.observe('message_sent', sent);
+  const counted = [...(await read(metrics))].filter(([name]) => name.startsWith('parley_hook'));
+  expect(Object.fromEntries(counted)).toEqual({
+    'parley_hook_failures_total{hook="message_sent",source="audit.sh"}': 2,
+    'parley_hook_failures_total{hook="message_sent",source="weather"}': 4,
+    'parley_hook_failures_total{hook="gateway_stop",source="weather"}': 0,
+  });
+});
+
 it('loads no metrics library before somebody asks for metrics', () => {
   const script = `
     const { createRequire } = await import('node:module');
@@ -301,8 +324,8 @@ it('loads no metrics library before somebody asks for metrics', () => {
 });
 
 /** Metrics of a process in which every read of the store throws. */
-function metricsWhile(fault: Error, isRedisReady: boolean) {
+function metricsWhile(fault: Error, isRedisReady: boolean, hooks: () => readonly HookState[] = () => []) {
   // Metrics only read.
   const store = { read: () => Promise.reject(fault) } as never;
-  return createMetrics({ store, clock: systemClock, ...freeLoop, isRedisReady: () => isRedisReady });
+  return createMetrics({ store, clock: systemClock, ...freeLoop, isRedisReady: () => isRedisReady, hooks });
 }

@@ -4,6 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry as PromRegis
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { isStoreAway } from '#contracts/errors.ts';
+import type { HookState } from '#contracts/hook.ts';
 import type { LoopWatch } from '../../logging/loop-watch.ts';
 import type { WaitingCalls } from '../../models/provider-waits.ts';
 import type { MarkdownFormatter } from '../../replies/markdown-formatter.ts';
@@ -20,6 +21,8 @@ export type MetricsDeps = {
   isRedisReady(): boolean;
   /** The calls that wait to ask the model again; absent in a process without model calls. */
   modelWaits?(): WaitingCalls;
+  /** The handlers of hooks; absent in a process without hooks. */
+  hooks?(): readonly HookState[];
 };
 
 /** A part whose call to the platform has ended. Times in ms. */
@@ -73,6 +76,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
     labelNames: ['channel'],
     registers: [registry],
   });
+  const showHooks = hookCounter(registry);
   const tallies = createTallies(deps);
   return {
     text: async () => {
@@ -84,6 +88,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
       childGauges.show(counted && { ended: counted.children, ...counted.open });
       showModelWaits(show, deps);
       showLoop(loop, deps);
+      showHooks(deps.hooks?.() ?? []);
       return registry.metrics();
     },
     delivered: ({ channel, result, ageMs }) => {
@@ -124,6 +129,20 @@ function receivedCounter(registry: PromRegistry): Registry['received'] {
         outcome: acceptance.kind,
         reason: 'reason' in acceptance ? acceptance.reason : '',
       });
+  };
+}
+
+/** Returns a function that shows the failures that each handler has counted since the start. */
+function hookCounter(registry: PromRegistry): (hooks: readonly HookState[]) => void {
+  const failed = new Counter({
+    name: 'parley_hook_failures_total',
+    help: 'Failures of hook handlers, by hook and by the plugin or script that it belongs to.',
+    labelNames: ['hook', 'source'],
+    registers: [registry],
+  });
+  return (hooks) => {
+    failed.reset();
+    for (const { event: hook, owner: source, failures } of hooks) failed.inc({ hook, source }, failures);
   };
 }
 
