@@ -41,7 +41,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   'approvals deny': ['approvals deny k3vq2abcde'],
   'approvals revoke': ['approvals revoke k3vq2abcde'],
   'hooks list': ['hooks list'],
-  'hooks accept': ['hooks accept hooks/no-secrets.sh'],
+  'hooks accept': ['hooks accept no-secrets.sh'],
   'tokens list': ['tokens list'],
   'tokens create': ['tokens create editor --scopes chat,read --days 90'],
   'tokens revoke': ['tokens revoke editor'],

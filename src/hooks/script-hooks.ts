@@ -30,8 +30,7 @@ export async function openScriptHooks(
 ): Promise<void> {
   for (const entry of settings.hooks) {
     const { event, run: owner, timeoutMs, guard } = entry;
-    const problem = findEntryProblem(entry);
-    const opened = problem === undefined ? await openScript(settings, entry) : { problem };
+    const opened = await openScript(settings, entry);
     if ('problem' in opened) {
       log.error({ event, owner, problem: opened.problem }, 'hook.refused');
       // An unknown name closes nothing.
@@ -46,11 +45,13 @@ export async function openScriptHooks(
 /** Reads a script of the configuration. */
 export async function readScript(
   { agents, defaultAgent }: ScriptSettings,
-  { run, agent = defaultAgent }: ScriptEntry,
+  { event, run, agent = defaultAgent }: ScriptEntry,
 ): Promise<ScriptFile> {
   const workspace = agents.find(({ id }) => id === agent)?.workspace;
   const path = join(workspace ?? '', 'hooks', run);
   const unusable = (problem: string) => ({ kind: 'unusable', path, problem }) as const;
+  const misuse = findMisuse(event);
+  if (misuse !== undefined) return unusable(misuse);
   if (workspace === undefined) return unusable(`there is no agent ${agent}`);
   const stats = await lstat(path).catch(() => undefined);
   if (stats === undefined) return unusable(`${path} is missing`);
@@ -71,7 +72,8 @@ function digestOf(bytes: Buffer): string {
   return `sha256-${createHash('sha256').update(bytes).digest('hex')}`;
 }
 
-function findEntryProblem({ event }: ScriptEntry): string | undefined {
+/** Says why no script can be called for the event; undefined if one can. */
+function findMisuse(event: string): string | undefined {
   if (event === 'tool_result_persist')
     return 'tool_result_persist has to answer at once, which a script can’t; use after_tool_call';
   return isHookName(event) ? undefined : `there is no hook ${event}; docs/hooks.md lists them`;
