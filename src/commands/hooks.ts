@@ -19,10 +19,14 @@ export const hooks = chatCommand<Record<never, never>, Facts, Facts>({
   denial: 'hooksDenied',
   parse: noWords('hooks'),
   right: ({ authority }) => (authority === 'owner' ? 'allowed' : 'denied'),
-  load: (deps) => ({ hooks: deps.hooks().slice(0, maxListed) }),
+  load: (deps) => ({ hooks: deps.hooks() }),
   apply: async (_tx, _scene, input) => input,
-  say: (facts, texts) =>
-    facts.hooks.length === 0 ? texts.hooksNone : facts.hooks.map((hook) => lineOf(hook, texts)).join('\n'),
+  say: ({ hooks: all }, texts) => {
+    if (all.length === 0) return texts.hooksNone;
+    const lines = all.slice(0, maxListed).map((hook) => lineOf(hook, texts));
+    const count = all.length - lines.length;
+    return [...lines, ...(count > 0 ? [fillText(texts.itemsMore, { count })] : [])].join('\n');
+  },
 });
 
 function lineOf({ event, owner, state, calls, failures }: HookState, texts: ChatTexts): string {
