@@ -24,8 +24,10 @@ export type AgentLoopConfig = {
   /** Longest answer of one call, tokens. */
   readonly maxTokens: number;
   readonly reasoning: ReasoningLevel;
-  /** Never throws: failures are events. */
-  readonly stream: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>;
+  /** Never throws: failures are events. `apiKey`: what `getApiKey` has returned for this call. */
+  readonly stream: (request: ModelRequest, signal: AbortSignal, apiKey?: string) => AsyncIterable<ModelEvent>;
+  /** Called before each model call, since keys may expire within a run. Throwing fails the call. */
+  readonly getApiKey?: () => Promise<string | undefined>;
   /** Converts the transcript into the provider's shape. Pure. */
   readonly convertToLlm: (messages: readonly AgentMessage[]) => Promise<readonly LlmMessage[]>;
   /** Selects the part of the transcript that this request shows; `tokens` is its size. The transcript isn't changed. */
@@ -106,6 +108,8 @@ export type TurnState = {
 export type TurnStats = {
   /** Tokens of the next request: the last call's own count, plus an estimate of everything newer. */
   readonly contextTokens: number;
+  /** Cost of this attempt's model calls so far, micro-dollars. */
+  readonly cost: number;
 };
 
 /** `compact` requests a summary of the older part of the context before the next model call; `stop` ends the run. */

@@ -92,6 +92,7 @@ async function* runAgentLoop(
       scope,
       conversation,
       size: new ContextSize(config.contextTokens),
+      cost: 0,
       dueCompaction: undefined,
       system: context.system,
       tools: new Map(context.tools.map((tool) => [tool.name, tool])),

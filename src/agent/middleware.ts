@@ -111,14 +111,18 @@ async function ask(
   return { kind: 'ended', end: { reason: 'stopped', detail: verdict.detail } };
 }
 
-function stateOf({ conversation, size }: Run, turn: number, arriving: readonly AgentMessage[]): TurnState {
+function stateOf(
+  { conversation, size, cost }: Run,
+  turn: number,
+  arriving: readonly AgentMessage[],
+): TurnState {
   const messages = arriving.length === 0 ? conversation.messages : [...conversation.messages, ...arriving];
   return {
     turn,
     messages,
     // A getter, because estimating reads every message.
     get stats() {
-      return { contextTokens: size.tokens(messages) };
+      return { contextTokens: size.tokens(messages), cost };
     },
   };
 }

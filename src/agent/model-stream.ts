@@ -42,9 +42,14 @@ export function openModelStream(
   /** The announced wait before a retry doesn't count as silence. */
   let announcedWaitMs = 0;
 
-  const advance = () => {
-    events ??= config.stream(request, signal)[Symbol.asyncIterator]();
+  const openWith = (apiKey?: string) => {
+    signal.throwIfAborted();
+    events = config.stream(request, signal, apiKey)[Symbol.asyncIterator]();
     return events.next();
+  };
+  const advance = async () => {
+    if (events !== undefined) return events.next();
+    return config.getApiKey ? openWith(await config.getApiKey()) : openWith();
   };
 
   let step: Promise<RaceResult<IteratorResult<ModelEvent>>> | undefined;

@@ -24,6 +24,8 @@ export type Answer = {
   readonly finish: FinishReason;
   /** Tokens of the call that produced it; absent when it broke off. */
   readonly usage?: Usage;
+  /** Cost of its calls, micro-dollars; absent where none was counted. */
+  readonly cost?: number | undefined;
   /** Set when the answer ends the run: no tools run, nothing is taken from the queue. */
   readonly end?: RunEnd;
 };
@@ -165,7 +167,7 @@ async function* finishAnswer(
   };
   const message = draft.finish(finish, stamp);
   yield { type: 'message_end', message, ...(cost === undefined ? {} : { cost }) };
-  return { message, finish, ...(end === undefined ? {} : { end }) };
+  return { message, finish, cost, ...(end === undefined ? {} : { end }) };
 }
 
 /**

@@ -62,6 +62,8 @@ export type Run = {
   readonly guard: LoopGuard;
   readonly callIds: Set<string>;
   readonly size: ContextSize;
+  /** Cost of this attempt's model calls, micro-dollars. */
+  cost: number;
   /** A compaction requested after a turn, to be done before the next one. */
   dueCompaction: Extract<TurnVerdict, { readonly kind: 'compact' }> | undefined;
 };

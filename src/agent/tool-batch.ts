@@ -57,7 +57,8 @@ export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent
       else steering = polled.messages;
       if (steering.length > 0 && isTailSkipped) rest = resultText.skipped;
     }
-    const prepared = rest === undefined ? await prepareGroup(group, batch) : answerAll(group, rest, batch);
+    const prepared =
+      rest === undefined ? yield* prepareGroup(group, batch) : yield* answerAll(group, rest, batch);
     const outcome = yield* runGroup(prepared.calls, batch);
     for (const [callId, message] of outcome.results) results.set(callId, message);
     if (outcome.isParked) {
@@ -68,12 +69,12 @@ export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent
   return { results: inSourceOrder(results, batch), steering, ...(halt === undefined ? {} : { halt }) };
 }
 
-/** Gives every call the same error result without running it, each with `tool_execution_end` and a message. */
+/** Gives every call the same error result without running it, each with its start, end and message. */
 export async function* rejectCalls(
   batch: Omit<ToolBatch, 'pollSteering'>,
   text: string,
 ): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
-  const withheld = answerAll(batch.calls, text, batch).calls;
+  const withheld = (yield* answerAll(batch.calls, text, batch)).calls;
   return inSourceOrder(yield* emitResults(withheld, yield* emitAnswered(withheld), batch.config), batch);
 }
 
@@ -111,27 +112,38 @@ async function pollSteering(
 
 type PreparedGroup = { readonly calls: readonly PreparedCall[]; readonly halt?: Halt };
 
-function answerAll(
+function* answerAll(
   calls: readonly ToolCallData[],
   text: string,
   using: Preparation,
-): PreparedGroup & { readonly calls: readonly WithheldCall[] } {
+): Generator<AgentEvent, PreparedGroup & { readonly calls: readonly WithheldCall[] }, void> {
+  yield* announce(calls, using);
   return { calls: calls.map((call) => withhold(call, text, using)) };
 }
 
+/** Reports that the calls are looked at. Those that an earlier attempt finished are over. */
+function* announce(calls: readonly ToolCallData[], { open }: Preparation): Generator<AgentEvent, void, void> {
+  for (const call of calls)
+    if (open?.states.get(call.id)?.kind !== 'done') yield { type: 'tool_execution_start', call };
+}
+
 /** Prepares the calls in source order; a halt also withdraws calls that are prepared but not started. */
-async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): Promise<PreparedGroup> {
+async function* prepareGroup(
+  calls: readonly ToolCallData[],
+  batch: ToolBatch,
+): AsyncGenerator<AgentEvent, PreparedGroup, void> {
   const prepared: PreparedCall[] = [];
   let halt: Halt | undefined;
   for (const call of calls) {
     if (halt !== undefined) break;
+    yield* announce([call], batch);
     const next = await prepareCall(call, batch);
     prepared.push(next);
     if (next.kind === 'answered' || next.kind === 'done') halt = next.halt;
   }
   if (halt !== undefined) {
-    const rest = answerAll(calls.slice(prepared.length), resultText.cancelled, batch).calls;
-    return { calls: [...withdraw(prepared, resultText.cancelled, batch), ...rest], halt };
+    const rest = yield* answerAll(calls.slice(prepared.length), resultText.cancelled, batch);
+    return { calls: [...withdraw(prepared, resultText.cancelled, batch), ...rest.calls], halt };
   }
   const { scope } = batch;
   return { calls: scope.signal.aborted ? withdraw(prepared, cutText(scope.abortReason()), batch) : prepared };
@@ -168,7 +180,7 @@ async function* runGroup(
     return { results: yield* emitResults(ended, results, batch.config), isParked: true };
   }
   const ready = prepared.filter((each) => each.kind === 'ready');
-  for (const { call } of ready) yield { type: 'tool_execution_start', call };
+  for (const { call } of ready) yield { type: 'tool_execution_prepared', call };
   const parked = new Set<string>();
   for (const [callId, end] of yield* execute(ready, batch)) {
     if (end.kind === 'parked') parked.add(callId);

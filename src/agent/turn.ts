@@ -57,6 +57,7 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   });
   conversation.append(answer.message);
   if (answer.usage !== undefined) run.size.count(answer.usage);
+  run.cost += answer.cost ?? 0;
   if (answer.end !== undefined) return yield* endBroken(run, answer, answer.end);
 
   const batch = yield* runCalls(run, plan, answer);

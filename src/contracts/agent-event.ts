@@ -20,8 +20,10 @@ export type AgentEvent =
   | { readonly type: 'message_update'; readonly message: AgentMessage; readonly event: ModelEvent }
   /** `cost`: cost of the answer's model calls, micro-dollars; absent where none was counted. */
   | { readonly type: 'message_end'; readonly message: AgentMessage; readonly cost?: number }
-  /** The call is prepared and permitted and runs next. A call that never runs has only its end. */
+  /** The call is looked at next. Every call that gets a result from this attempt has one, even if it never runs. */
   | { readonly type: 'tool_execution_start'; readonly call: ToolCallData }
+  /** The call is prepared and permitted and runs next; a call that never runs has none. */
+  | { readonly type: 'tool_execution_prepared'; readonly call: ToolCallData }
   | { readonly type: 'tool_execution_update'; readonly callId: string; readonly text: string }
   | {
       readonly type: 'tool_execution_end';

@@ -443,7 +443,7 @@ export function traceRun(
   const record = (span: Omit<Span, 'traceId' | 'kind' | 'endedAt'>) =>
     tracer.record({ ...span, traceId, kind: 'internal', endedAt: clock.now() });
   return (event) => {
-    if (event.type === 'tool_execution_start') calls.set(event.call.id, clock.now());
+    if (event.type === 'tool_execution_prepared') calls.set(event.call.id, clock.now());
     if (event.type === 'tool_execution_end')
       record({
         spanId: newSpanId(),

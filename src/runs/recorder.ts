@@ -155,7 +155,7 @@ export class RunRecorder {
         return false;
       case 'message_end':
         return this.#messageEnd(event.message);
-      case 'tool_execution_start':
+      case 'tool_execution_prepared':
         return this.#tools.start(event.call);
       case 'tool_execution_end':
         return this.#tools.end(event);
@@ -169,6 +169,7 @@ export class RunRecorder {
       case 'compaction_end':
         return true;
       case 'agent_start':
+      case 'tool_execution_start':
       case 'tool_execution_update':
       case 'tool_execution_parked':
       case 'tool_execution_asked':

@@ -121,7 +121,7 @@ function factsOf(event: AgentEvent, runId: string): readonly FeedEvent[] {
       if (toolCallsOf(parts).length > 0) return [];
       return [{ kind: 'answer', runId, text: readableText(textOf(parts), widest) }];
     }
-    case 'tool_execution_start':
+    case 'tool_execution_prepared':
       return [{ kind: 'tool', runId, callId: event.call.id, name: event.call.name, state: 'started' }];
     case 'tool_execution_end':
       return [{ kind: 'tool', runId, callId: event.callId, name: event.name, state: endStateOf(event) }];

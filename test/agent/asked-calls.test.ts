@@ -129,7 +129,7 @@ describe('a call that a person has to approve', () => {
       asking(),
     );
     expect(questions.map(({ callId }) => callId)).toEqual(['2', '3']);
-    expect(only(events, 'tool_execution_start')).toEqual([]);
+    expect(only(events, 'tool_execution_prepared')).toEqual([]);
     expect(results).toEqual(['4: unknown tool: nothing']);
   });
 

@@ -23,7 +23,9 @@ describe('automatic compaction', () => {
     const middleware = autoCompact({ limits: contextLimits(8_000) }, (each) => stuck.push(each));
     const kinds: (string | undefined)[] = [];
     for (const [turn, contextTokens] of sizes.entries())
-      kinds.push((await middleware.beforeTurn?.({ turn, messages, stats: { contextTokens } }))?.kind);
+      kinds.push(
+        (await middleware.beforeTurn?.({ turn, messages, stats: { contextTokens, cost: 0 } }))?.kind,
+      );
     return { kinds, stuck };
   };
 

@@ -159,9 +159,9 @@ async function runPlan(plan: Plan) {
     seen += 1;
     if (plan.steersAt.includes(seen)) inbox.arrive(userSays(`s${seen}`, `steer ${seen}.`));
     if (plan.abortAt === seen) controller.abort();
-    if (event.type === 'message_end' || event.type === 'tool_execution_start') {
+    if (event.type === 'message_end' || event.type === 'tool_execution_prepared') {
       await Promise.resolve();
-      if (event.type === 'tool_execution_start') log.push(`start ${event.call.id}`);
+      if (event.type === 'tool_execution_prepared') log.push(`start ${event.call.id}`);
       else if (event.message.role === 'assistant') {
         log.push(...toolCallsOf(event.message.parts).map(({ id }) => `asked ${id}`));
       }

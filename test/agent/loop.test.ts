@@ -49,7 +49,7 @@ describe('events of a run', () => {
     expect(end).toMatchObject({ cost: 7, message: { model: 'scripted' } });
   });
 
-  it('starts no tool before the consumer has handled message_end and tool_execution_start', async () => {
+  it('starts no tool before the consumer has handled message_end and tool_execution_prepared', async () => {
     const log: string[] = [];
     const tools = ['a', 'b'].map((name) =>
       aTool(name, {
@@ -62,7 +62,7 @@ describe('events of a run', () => {
     );
     const model = scriptedModel(callsTools({ id: '1', name: 'a' }, { id: '2', name: 'b' }));
     const slowly = async (event: AgentEvent) => {
-      if (event.type !== 'message_end' && event.type !== 'tool_execution_start') return;
+      if (event.type !== 'message_end' && event.type !== 'tool_execution_prepared') return;
       await new Promise((resolve) => setImmediate(resolve));
       log.push(event.type === 'message_end' ? `stored ${event.message.role}` : `started ${event.call.name}`);
     };
@@ -187,7 +187,7 @@ describe('steering and follow-ups', () => {
     );
     const config = aConfig({ model, limits, getSteeringMessages: inbox.poll });
     const { events } = await play(agentLoop([hello], aContext([aTool('a')]), config, noSignal()), (event) => {
-      if (event.type === 'tool_execution_start' && event.call.id === '2')
+      if (event.type === 'tool_execution_prepared' && event.call.id === '2')
         inbox.arrive(userSays('s1', 'late'));
     });
     expect(endOf(events).reason).toBe('turn_limit');
@@ -261,7 +261,7 @@ describe('the end of a run', () => {
     );
     expect(endOf(events)).toMatchObject({ reason: 'model_error', detail: 'overloaded: 529' });
     expect(only(events, 'message_update').at(-1)?.event).toEqual({ type: 'error', failure });
-    expect(only(events, 'tool_execution_start')).toEqual([]);
+    expect(only(events, 'tool_execution_prepared')).toEqual([]);
     expect(resultsOf(messages)).toEqual(["1: not run: the model's answer broke off"]);
     expect(inbox.left().length).toBeGreaterThan(0);
     expect(grammarErrors(events)).toEqual([]);

@@ -115,7 +115,7 @@ describe.each(table)('a $state call of a $replay tool, $toolExecution, in a resu
     });
     const { results, events, model } = await resumeOne(state, replay, { toolExecution, tools: [act] });
     expect(told).toEqual(mayRun ? [state === 'started'] : []);
-    expect(only(events, 'tool_execution_start')).toHaveLength(mayRun ? 1 : 0);
+    expect(only(events, 'tool_execution_prepared')).toHaveLength(mayRun ? 1 : 0);
     expect(only(events, 'tool_execution_end')).toHaveLength(state === 'done' ? 0 : 1);
     expect(results).toEqual(state === 'done' ? [] : [`act: ${mayRun ? 'act ran' : unknown}`]);
     expect(only(events, 'turn_end')[0]?.toolResults).toHaveLength(1);

@@ -259,7 +259,7 @@ describe('permission', () => {
       '1: permission denied',
       '2: not run: no tools are available for this answer',
     ]);
-    expect(only(events, 'tool_execution_start')).toEqual([]);
+    expect(only(events, 'tool_execution_prepared')).toEqual([]);
     expect(endOf(events).reason).toBe('natural');
   });
 
@@ -276,7 +276,7 @@ describe('permission', () => {
     };
     const { results, events } = await playBatch([aTool('a')], [{ id: '1', name: 'a' }], { permit });
     expect(results[0]).toContain('not run: its permission could not be checked');
-    expect(only(events, 'tool_execution_start')).toEqual([]);
+    expect(only(events, 'tool_execution_prepared')).toEqual([]);
   });
 });
 
@@ -305,7 +305,7 @@ describe("calls that don't run", () => {
     };
     const { results, events } = await playBatch([aTool('a')], [{ id: '1', name: 'a' }], { beforeToolCall });
     expect(results[0]).toContain('blocked: a check before the call failed');
-    expect(only(events, 'tool_execution_start')).toEqual([]);
+    expect(only(events, 'tool_execution_prepared')).toEqual([]);
   });
 
   it('repairs arguments before validating them, and treats no arguments as an empty object', async () => {

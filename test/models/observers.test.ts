@@ -150,7 +150,7 @@ it('sends a run, its calls and its tools as one trace without any of the content
   const trace = traceRun(tracer, run, systemClock);
   await eventsOf(observed(await aModel(), observers, subject), asking('a private question'));
   const call = { id: 'call-1', name: 'look', input: '{"for":"private"}', finished: true };
-  trace({ type: 'tool_execution_start', call });
+  trace({ type: 'tool_execution_prepared', call });
   trace({
     type: 'tool_execution_end',
     callId: 'call-1',

@@ -10,7 +10,13 @@ export function grammarErrors(events: readonly AgentEvent[]): readonly string[] 
   return checker.errors;
 }
 
-type Call = { isStarted: boolean; isEnded: boolean; isParked: boolean; hasResult: boolean };
+type Call = {
+  isAnnounced: boolean;
+  isStarted: boolean;
+  isEnded: boolean;
+  isParked: boolean;
+  hasResult: boolean;
+};
 
 class GrammarChecker {
   readonly errors: string[] = [];
@@ -46,13 +52,11 @@ class GrammarChecker {
       case 'message_end':
         return this.#endMessage(event.message);
       case 'tool_execution_start':
+      case 'tool_execution_prepared':
       case 'tool_execution_update':
       case 'tool_execution_end':
       case 'tool_execution_parked':
-        return this.#seeTool(
-          event.type,
-          event.type === 'tool_execution_start' ? event.call.id : event.callId,
-        );
+        return this.#seeTool(event.type, 'call' in event ? event.call.id : event.callId);
       case 'tool_execution_asked':
         return this.#seeTool(event.type, event.question.callId);
       case 'turn_end':
@@ -118,7 +122,13 @@ class GrammarChecker {
     this.#answer = message;
     for (const { id } of toolCallsOf(message.parts)) {
       if (this.#calls.has(id)) this.#fail(`two calls ${id}`);
-      this.#calls.set(id, { isStarted: false, isEnded: false, isParked: false, hasResult: false });
+      this.#calls.set(id, {
+        isAnnounced: false,
+        isStarted: false,
+        isEnded: false,
+        isParked: false,
+        hasResult: false,
+      });
     }
   }
 
@@ -140,9 +150,12 @@ class GrammarChecker {
     const call = this.#calls.get(id);
     if (call === undefined) return this.#fail(`${type} of unknown call ${id}`);
     if (call.isEnded) this.#fail(`${type} of ${id} after its end`);
-    if (type === 'tool_execution_start' && call.isStarted) this.#fail(`${id} started twice`);
+    if (type === 'tool_execution_start' && call.isAnnounced) this.#fail(`${id} announced twice`);
+    if (type === 'tool_execution_start') call.isAnnounced = true;
+    if (!call.isAnnounced) this.#fail(`${type} of ${id}, which was not announced`);
+    if (type === 'tool_execution_prepared' && call.isStarted) this.#fail(`${id} started twice`);
     if (type === 'tool_execution_update' && !call.isStarted) this.#fail(`update of ${id} before its start`);
-    if (type === 'tool_execution_start') call.isStarted = true;
+    if (type === 'tool_execution_prepared') call.isStarted = true;
     if (type === 'tool_execution_end') call.isEnded = true;
     if (type === 'tool_execution_asked' && call.isStarted) this.#fail(`${id} asked about after its start`);
     if (type === 'tool_execution_asked') call.isParked = true;
