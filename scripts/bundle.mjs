@@ -10,7 +10,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { benchBundleFolder, bundleFolder, packedFolder, testBundleFolder } from '../bin/bundle.mjs';
 
 /** Entries by file name; modules that they load by URL are found on the way. */
-const entries = { main: 'src/main.ts', testing: 'src/testing/plugin-harness.ts' };
+const entries = {
+  main: 'src/main.ts',
+  testing: 'src/testing/plugin-harness.ts',
+  'agent-kit': 'src/library/agent-kit.ts',
+};
 const benchEntries = { 'lane-process': 'bench/lanes/process.ts' };
 const testModules = ['parley-under-test', 'effect-plugin', 'slow-tool', 'faulty-tools', 'web-tools'];
 const testEntries = {

@@ -37,6 +37,7 @@ export type AgentServiceDeps = {
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
 
+/** A message to an agent. */
 export type AgentMessageInput = {
   readonly message: string;
   /** An existing session, not combined with `agent`; absent: the owner's main conversation with the agent. */
@@ -49,6 +50,7 @@ export type AgentMessageInput = {
   readonly attachments?: readonly StoredAttachment[] | undefined;
 };
 
+/** A message that is stored. */
 export type AcceptedMessage = {
   /** A reserved id: the message starts this run, unless another run takes the message. */
   readonly runId: string;

@@ -14,7 +14,7 @@ const order = [
   ['queue', 'commands', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
   ['steps.ts', 'store-writer.ts'],
   ['service', 'operations', 'server', 'cli'],
-  ['roles', 'gateway.ts', 'startup', 'main.ts', 'testing'],
+  ['roles', 'gateway.ts', 'startup', 'main.ts', 'testing', 'library'],
 ].flat();
 
 /** Folders that are always imported by their alias in package.json. */

@@ -3,7 +3,9 @@ import type { Names } from './names.ts';
 const isProduct = ({ path }: Names) => /^(?:src|channels|plugins|bin|scripts)\//.test(path);
 /** Declarations of JavaScript modules, generated files, and what plugins import. */
 const isForeign = ({ path }: Names) =>
-  /\.d\.m?ts$|\.generated\.ts$|^src\/(?:contracts\/plugin-kit|testing\/plugin-harness)\.ts$/.test(path);
+  /\.d\.m?ts$|\.generated\.ts$|^src\/(?:contracts\/plugin-kit|testing\/plugin-harness|library\/agent-kit)\.ts$/.test(
+    path,
+  );
 
 /**
  * Finds exports that no other file of the product imports, each as `<file>#<name>`. A value that its own file uses may

@@ -1,7 +1,9 @@
 /** OpenAI's own client, and requests of other programs, against a running gateway. */
+import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import OpenAI, { type APIError } from 'openai';
 import { beforeAll, test } from 'vitest';
 import { onePixel } from '../support/one-pixel.ts';
@@ -71,6 +73,16 @@ describeRow('the OpenAI-compatible address', (atEnd) => {
       status: 404,
       code: 'model_not_found',
     });
+  });
+
+  test('answers the example of its client', async ({ expect }) => {
+    const env = { PATH: process.env.PATH, PARLEY_URL: parley.url, PARLEY_API_TOKEN: apiKey };
+    const example = spawn(process.execPath, ['examples/openai/ask.ts', 'How are you?'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env,
+    });
+    expect(await text(example.stdout)).toContain('You said: “How are you?”');
+    expect(lastItem().laneKey).toBe(`main:api:${tokenId}:dm:shopping`);
   });
 
   test('answers a chat completion with the answer and usage of its run', async ({ expect }) => {

@@ -24,7 +24,7 @@ beforeEach(() => {
   for (const name of ['bin', 'scripts/bundle.mjs', 'package.json'])
     cpSync(name, join(root, name), { recursive: true });
   symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
-  for (const folder of ['store/sqlite', 'replies', 'server/page', 'client', 'testing'])
+  for (const folder of ['store/sqlite', 'replies', 'server/page', 'client', 'testing', 'library'])
     mkdirSync(join(root, 'src', folder), { recursive: true });
   write('src/server/page/index.html', '<title>Parley</title>');
   write('src/replies/markdown-thread.ts', 'export {};');
@@ -35,6 +35,7 @@ beforeEach(() => {
   write('src/store/sqlite/open.ts', opener);
   write('src/later.ts', 'export const two = 2;');
   write('src/testing/plugin-harness.ts', 'export {};');
+  write('src/library/agent-kit.ts', 'export {};');
   write('src/main.ts', program);
 });
 afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
