@@ -2,7 +2,8 @@
  * A tool whose answer comes from outside: it appends each question to a file, once per call, and a test answers
  * by writing another file. Every process reads both as long as it lives, so a question outlives its process.
  */
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { type CallRef, defineTool, type SettleCall, type Tool } from '../../src/contracts/tool.ts';
@@ -10,7 +11,8 @@ import { type CallRef, defineTool, type SettleCall, type Tool } from '../../src/
 /** `early`: the answer arrives before the tool says that it is waiting for one. */
 const inputSchema = z.object({ early: z.boolean().default(false) });
 
-/** Next to the file of effects: the answer to every question, and the result of each settlement. */
+export const effectsFile = (home: string) => join(home, 'effects');
+/** Next to it: the answer to every question, and the result of each settlement. */
 export const answersFile = (effects: string) => `${effects}.answer`;
 export const settlementsFile = (effects: string) => `${effects}.settled`;
 const askedFile = (effects: string) => `${effects}.asked`;
@@ -18,6 +20,13 @@ const askedFile = (effects: string) => `${effects}.asked`;
 /** Answers every question from now on. */
 export function answerAll(effects: string, text: string): void {
   writeFileSync(answersFile(effects), text);
+}
+
+/** Forgets all effects, questions and answers, which must be over. */
+export function forgetEffects(home: string): void {
+  const effects = effectsFile(home);
+  for (const file of [effects, answersFile(effects), settlementsFile(effects), askedFile(effects)])
+    rmSync(file, { force: true });
 }
 
 export function askingTool(effects: string, settle: SettleCall): Tool {

@@ -22,7 +22,7 @@ export const entranceScenarios: readonly Scenario[] = [
       act: async ({ stage: { dataDir }, person }) => {
         person.says(question);
         await until(() => person.standing().includes(answer), { what: 'the person is answered' });
-        const [row] = readStore(dataDir, 'select laneKey from inbox');
+        const [row] = readStore(dataDir, 'select laneKey from inbox order by seq desc');
         const args = ['--session', String(row?.laneKey), '--message', 'question-2'];
         const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0', PARLEY_TOKEN: pageToken };
         await runParley(['agent', ...args], env);

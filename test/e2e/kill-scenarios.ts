@@ -15,7 +15,16 @@ import { signalOf } from './signal-side.ts';
 import type { ChannelName, Stage } from './stage.ts';
 import { until } from './until.ts';
 
-export type Acting = { readonly stage: Stage; readonly person: Person; readonly parley: ParleyProcess };
+export type Acting = {
+  readonly stage: Stage;
+  readonly person: Person;
+  /** The person's number on every platform. */
+  readonly id: number;
+  readonly parley: ParleyProcess;
+};
+
+/** The first person of a series. */
+export const firstId = 501;
 
 export type Scenario = {
   readonly title: string;
@@ -273,7 +282,7 @@ export const scenarios: readonly Scenario[] = [
     ...telegramFirst,
     questions: [question],
     expected: [texts.stopped],
-    prepare: () => meanwhile((person) => person.says('/stop')),
+    prepare: () => meanwhile(({ person }) => person.says('/stop')),
   },
   {
     title: '/queue',
@@ -289,7 +298,7 @@ export const scenarios: readonly Scenario[] = [
     ...telegramFirst,
     questions: [question],
     expected: [texts.newSession],
-    prepare: () => meanwhile((person) => person.says('/new')),
+    prepare: () => meanwhile(({ person }) => person.says('/new')),
   },
   {
     title: 'a message that interrupts',
@@ -298,7 +307,7 @@ export const scenarios: readonly Scenario[] = [
     config: { queue: { dm: { mode: 'interrupt' } } },
     questions: ['question-1', 'question-2'],
     expected: [answerTo('question-2')],
-    prepare: () => meanwhile((person) => person.says('question-2')),
+    prepare: () => meanwhile(({ person }) => person.says('question-2')),
   },
   {
     title: 'a correction of the message that runs',
@@ -307,9 +316,9 @@ export const scenarios: readonly Scenario[] = [
     questions: ['question-1', 'question-2'],
     expected: [answerTo('question-2')],
     prepare: () =>
-      meanwhile((_, telegram) => {
-        const messageId = telegram.messages(ada.id)[0]?.messageId ?? 0;
-        telegram.people.edits({ chat: ada.id, messageId, text: 'question-2' });
+      meanwhile(({ id, stage: { telegram } }) => {
+        const messageId = telegram.messages(id)[0]?.messageId ?? 0;
+        telegram.people.edits({ chat: id, messageId, text: 'question-2' });
       }),
   },
   {
@@ -451,18 +460,19 @@ export const scenarios: readonly Scenario[] = [
   ).map((point): Scenario => ({ ...plain, ...discordInLongRuns, kills: [`${point}:1`] })),
 ];
 
-const ada = { id: 501, is_bot: false, first_name: 'Ada' } as const;
+const ada = ({ id }: Acting) => ({ id, is_bot: false, first_name: 'Ada' });
 
 function aPhoto({ telegram }: Stage) {
   return telegram.world.addFile({ name: 'dot.onePixel', mimeType: 'image/onePixel', bytes: onePixel });
 }
 
-function sendsPhoto({ stage }: Acting): void {
-  stage.telegram.people.sends({ from: ada, text: question, photo: aPhoto(stage) });
+function sendsPhoto(acting: Acting): void {
+  const { stage } = acting;
+  stage.telegram.people.sends({ from: ada(acting), text: question, photo: aPhoto(stage) });
 }
 
 /** The server keeps its copy until Parley has stored its own. */
-function sendsPhotoOnSignal({ stage }: Acting): void {
+function sendsPhotoOnSignal({ stage, id }: Acting): void {
   const { server, user } = signalOf(stage);
   const { world, people } = server;
   const photo = world.addAttachment({
@@ -470,32 +480,32 @@ function sendsPhotoOnSignal({ stage }: Acting): void {
     fileName: 'dot.onePixel',
     contentType: 'image/onePixel',
   });
-  people.writes({ from: user(501), text: question, attachments: [photo] });
+  people.writes({ from: user(id), text: question, attachments: [photo] });
 }
 
-function sendsPhotoOnDiscord({ stage }: Acting): void {
+function sendsPhotoOnDiscord({ stage, id }: Acting): void {
   const { server, user } = discordOf(stage);
   const photo = server.world.addFile({ name: 'dot.onePixel', mimeType: 'image/onePixel', bytes: onePixel });
-  server.people.sends({ from: user(501), text: question, files: [photo] });
+  server.people.sends({ from: user(id), text: question, files: [photo] });
 }
 
-async function usesQueue({ stage }: Acting): Promise<void> {
+async function usesQueue({ stage, id }: Acting): Promise<void> {
   const { server, user } = discordOf(stage);
   await server.waitFor(() => (server.platform.commands.get('global')?.length ?? 0) > 0);
-  server.people.uses({ from: user(501), name: 'queue', options: { text: 'followup' } });
+  server.people.uses({ from: user(id), name: 'queue', options: { text: 'followup' } });
 }
 
 function inGuild(): Play {
   const channels: string[] = [];
   return {
     ...asks,
-    act: ({ stage }) => {
+    act: ({ stage, id }) => {
       const { server, user } = discordOf(stage);
-      const guild = server.world.addGuild('Team', user(501));
+      const guild = server.world.addGuild('Team', user(id));
       const channel = server.world.addChannel(guild, 'general');
       channels.push(channel.id);
       server.places.addsBot(guild);
-      server.people.sends({ from: user(501), channel, text: `${mention(server.bot)} ${question}` });
+      server.people.sends({ from: user(id), channel, text: `${mention(server.bot)} ${question}` });
     },
     standing: ({ stage }) =>
       channels.flatMap((id) =>
@@ -511,7 +521,9 @@ function downloads(): Play {
   let tries = 0;
   return {
     ...asks,
-    act: async ({ stage: { telegram }, parley }) => {
+    act: async (acting) => {
+      const { parley, stage } = acting;
+      const { people, world } = stage.telegram;
       const begun = Promise.withResolvers<void>();
       const bytes = async function* () {
         tries += 1;
@@ -523,7 +535,7 @@ function downloads(): Play {
         yield onePixel.subarray(20);
       };
       const file = { name: 'dot.onePixel', mimeType: 'image/onePixel', sizeBytes: onePixel.length, bytes };
-      telegram.people.sends({ from: ada, text: question, photo: telegram.world.addFile(file) });
+      people.sends({ from: ada(acting), text: question, photo: world.addFile(file) });
       await begun.promise;
       await parley.kill();
     },
@@ -549,15 +561,17 @@ export function inGroup(says: (acting: Acting, chat: number) => void = mentions)
   };
 }
 
-function mentions({ stage: { telegram } }: Acting, chat: number): void {
-  telegram.people.sends({ chat, from: ada, text: `@${telegram.bot.username} ${question}` });
+function mentions(acting: Acting, chat: number): void {
+  const { people, bot } = acting.stage.telegram;
+  people.sends({ chat, from: ada(acting), text: `@${bot.username} ${question}` });
 }
 
 /** Only the caption of the first photo mentions the bot; the second belongs to it. */
-function sendsAlbum({ stage }: Acting, chat: number): void {
+function sendsAlbum(acting: Acting, chat: number): void {
+  const { stage } = acting;
   const { people, bot } = stage.telegram;
   const photos = [aPhoto(stage), aPhoto(stage)];
-  people.sendsAlbum({ chat, from: ada, text: `@${bot.username} ${question}` }, photos);
+  people.sendsAlbum({ chat, from: ada(acting), text: `@${bot.username} ${question}` }, photos);
 }
 
 /** The run resumes before its channel knows its own bot account. */
@@ -581,14 +595,14 @@ function steers(first: (gate: Gate) => Reply): Play {
 }
 
 /** Something happens while the model call of the first question waits at the gate. */
-function meanwhile(happens: (person: Person, telegram: Stage['telegram']) => void): Play {
+function meanwhile(happens: (acting: Acting) => void): Play {
   const gate = createGate();
   return {
     reply: (body, count) => (count === 1 ? { text: answer, hold: { gate } } : answerQuestion(body)),
-    act: async ({ person, stage }) => {
-      person.says(question);
+    act: async (acting) => {
+      acting.person.says(question);
       await gate.reached;
-      happens(person, stage.telegram);
+      happens(acting);
     },
   };
 }

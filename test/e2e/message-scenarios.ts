@@ -1,10 +1,14 @@
 /** What the `message` tool does besides sending text, with a kill: a change is repeated, which has no effect. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Acting, callsFirst, type Scenario } from './kill-scenarios.ts';
+import { type Acting, callsFirst, firstId, type Scenario } from './kill-scenarios.ts';
 import { answerTo } from './questions.ts';
 
 const question = 'question-1';
+/** Files can't be read for a stranger; whoever plays owns Parley. */
+const owned = {
+  PARLEY_OWNERS: Array.from({ length: 20 }, (_, index) => `telegram:${firstId + index}`).join(),
+};
 
 async function asksAboutNotes({ stage: { dataDir }, person }: Acting): Promise<void> {
   await mkdir(join(dataDir, 'workspace'), { recursive: true });
@@ -31,8 +35,7 @@ export const messageScenarios: readonly Scenario[] = [
     title: 'the message tool, a file that it sends',
     kills: ['sent-not-marked:1'],
     channels: ['telegram'],
-    // Files can't be read for a stranger.
-    env: { PARLEY_OWNERS: 'telegram:501' },
+    env: owned,
     questions: [question],
     expected: ['Here it is.', answerTo(question)],
     unknown: 'arrived',
@@ -47,7 +50,7 @@ export const messageScenarios: readonly Scenario[] = [
     title: 'a poll',
     kills: ['sent-not-marked:1'],
     channels: ['telegram'],
-    env: { PARLEY_OWNERS: 'telegram:501' },
+    env: owned,
     questions: [question],
     expected: ['', answerTo(question)],
     unknown: 'arrived',
@@ -58,7 +61,7 @@ export const messageScenarios: readonly Scenario[] = [
     title: 'a pinned message',
     kills: ['sent-not-marked:1'],
     channels: ['telegram'],
-    env: { PARLEY_OWNERS: 'telegram:501' },
+    env: owned,
     questions: [question],
     expected: [answerTo(question)],
     prepare: () => callsFirst({ name: 'pin', input: { message: 'current' } }),
@@ -69,7 +72,7 @@ export const messageScenarios: readonly Scenario[] = [
       title: 'an answer with a file that a tool attached',
       kills: [kill],
       channels: ['telegram'],
-      env: { PARLEY_OWNERS: 'telegram:501' },
+      env: owned,
       questions: [question],
       // The file has no caption.
       expected: [answerTo(question), ''],

@@ -1,6 +1,5 @@
 /** The kill points of a call that waits for an answer from outside. */
-import { join } from 'node:path';
-import { answerAll } from './asking-tool.ts';
+import { answerAll, effectsFile } from './asking-tool.ts';
 import { type Acting, callsFirst, type Scenario } from './kill-scenarios.ts';
 import { answerTo } from './questions.ts';
 import { until } from './until.ts';
@@ -13,7 +12,7 @@ const plain = {
   effects: 1,
 } as const;
 
-const answers = ({ stage }: Acting) => answerAll(join(stage.home, 'effects'), 'approved');
+const answers = ({ stage }: Acting) => answerAll(effectsFile(stage.home), 'approved');
 const asks = callsFirst({ name: 'ask' });
 const asksAnswered = callsFirst({ name: 'ask', input: { early: true } });
 

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
-import { answerAll, settlementsFile } from './asking-tool.ts';
+import { answerAll, effectsFile, settlementsFile } from './asking-tool.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { answerQuestion, answerTo, questionsIn } from './questions.ts';
 import { openStage } from './stage.ts';
@@ -19,7 +18,7 @@ test('answers others while runs wait for an approval, and those once after a res
     { config: { lanes: { concurrency: { main: concurrency } } } },
     onTestFinished,
   );
-  const effects = join(stage.home, 'effects');
+  const effects = effectsFile(stage.home);
   stage.model.script((body) => (asks(body) ? { toolCalls: [{ name: 'ask' }] } : answerQuestion(body)));
   const first = await stage.start();
   const people = Array.from({ length: waiting }, (_, index) => stage.person('telegram', 501 + index));
@@ -67,7 +66,7 @@ test('ends a run that waits for an approval on /stop, and answers the next messa
   await until(() => runs('parkedAt is not null') === 1, { what: 'it is parked' });
   person.says('/stop');
   await until(() => runs(`state = 'finished'`) === 1, { what: 'it is over' });
-  answerAll(join(stage.home, 'effects'), 'approved');
+  answerAll(effectsFile(stage.home), 'approved');
   person.says('question-2');
   await until(() => person.standing().includes(answerTo('question-2')), { what: 'the next answer' });
   await untilAtRest(stage.dataDir, 2);

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { oneThreadCollects } from '../support/node-flags.ts';
@@ -10,6 +11,8 @@ export type ParleyProcess = {
   readonly url: string;
   readonly signInLink: string;
   readonly pid: number;
+  /** Arranges its death at `<kill point>:<nth time from now>`. */
+  killAt(order: string): Promise<void>;
   /** Kills the process group with `kill -9`: gateway and private Redis at the same time. */
   kill(): Promise<void>;
   /** Sends SIGTERM and waits for the end. */
@@ -86,6 +89,11 @@ export async function startParley(options: ParleyOptions): Promise<ParleyProcess
     ...ready,
     pid,
     ended,
+    killAt: async (order) => {
+      const armed = once(child, 'message');
+      child.send({ killAt: order });
+      await armed;
+    },
     kill: async () => {
       killTree(pid);
       await ended;

@@ -1,7 +1,7 @@
 /**
  * The gateway in its own process, with a probe that kills it: `kill -9` of it and its
- * Redis when the point named in KILL_AT (`<point>:<nth time>`) is reached. With STOP_AT it only stops
- * there until somebody sends it SIGCONT. CLOCK_AHEAD_MS sets its clock forward; HASTY_START shortens the
+ * Redis when the point named in KILL_AT (`<point>:<nth time>`), or in a later message from the test, is reached.
+ * With STOP_AT it only stops there until somebody sends it SIGCONT. CLOCK_AHEAD_MS sets its clock forward; HASTY_START shortens the
  * minute that some jobs wait after the start.
  */
 
@@ -18,11 +18,16 @@ import { workspaceDisks } from '../../src/processes/disk-gate.ts';
 import { startWithRetry } from '../../src/startup/start-with-retry.ts';
 import { killTree } from './process-tree.ts';
 
-function at(order: string | undefined, act: () => void): Probe {
-  if (order === undefined) return { reach: () => undefined };
-  const [point, nth = '1'] = order.split(':');
-  let left = Number(nth);
+/** Acts when the armed point is reached for the nth time from then on. */
+function createTrap(act: () => void): Probe & { arm(order: string | undefined): void } {
+  let point: string | undefined;
+  let left = 0;
   return {
+    arm: (order) => {
+      const [name, nth = '1'] = order?.split(':') ?? [];
+      point = name;
+      left = Number(nth);
+    },
     reach: (reached) => {
       if (reached !== point) return;
       left -= 1;
@@ -52,6 +57,9 @@ const reload = createReloader({
   load: async () => ({ ...loadConfig(undefined, process.cwd()), role: config.role, titles: config.titles }),
   apply: (next) => gateway.apply(next),
 });
+const { STOP_AT, KILL_AT } = process.env;
+const trap = createTrap(STOP_AT ? () => process.kill(process.pid, 'SIGSTOP') : () => killTree(process.pid));
+trap.arm(STOP_AT || KILL_AT);
 const gateway = await startWithRetry({
   reload,
   config,
@@ -61,9 +69,7 @@ const gateway = await startWithRetry({
   },
   log: logger.log,
   version: '0.0.0-test',
-  probe: process.env.STOP_AT
-    ? at(process.env.STOP_AT, () => process.kill(process.pid, 'SIGSTOP'))
-    : at(process.env.KILL_AT, () => killTree(process.pid)),
+  probe: trap,
   channels: [
     {
       id: channelId('web'),
@@ -100,6 +106,10 @@ isHasty = false;
 // As `parley start` does: most of these processes are killed, and the next ones need the cache.
 flushCompileCache();
 process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });
+process.on('message', ({ killAt }: { readonly killAt: string }) => {
+  trap.arm(killAt);
+  process.send?.({ kind: 'armed' });
+});
 process.once('SIGTERM', async () => {
   await gateway.stop();
   await logger.close();

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { patienceMs } from '../support/patience.ts';
-import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
-import type { Acting, Scenario } from './kill-scenarios.ts';
+import { forgetEffects } from './asking-tool.ts';
+import { countEvents, countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { type Acting, firstId, type Scenario } from './kill-scenarios.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import { shownTwice } from './questions.ts';
-import { type ChannelName, openStage, type Stage } from './stage.ts';
+import { type ChannelName, openStage, type Stage, type StageSettings } from './stage.ts';
 import { until } from './until.ts';
 
 export type Played = {
@@ -30,33 +31,72 @@ export type Played = {
   readonly shownTwice: readonly string[];
 };
 
-/** Plays a scenario to its end: dies where it should, comes back, comes to rest, is stopped. */
-export async function playScenario(scenario: Scenario, channel: ChannelName): Promise<Played> {
-  const stage = await openStage({ config: scenario.config, networks: [channel], env: scenario.env });
-  let isDone = false;
-  try {
-    const played = await play(scenario, { channel, stage });
-    isDone = true;
-    return played;
-  } catch (error) {
-    throw new Error(`${scenario.kills[0]} on ${channel}; see ${stage.dataDir}/test.log`, { cause: error });
-  } finally {
-    await stage.close({ isKept: !isDone });
-  }
+export type Series = {
+  /**
+   * Plays a scenario to its end: dies where it should, comes back, comes to rest. The process that came back is the
+   * one that dies in the next scenario, which somebody else plays.
+   */
+  play(scenario: Scenario): Promise<Played>;
+  /** Stops the last process, and says what was wrong in it after the last scenario. */
+  close(): Promise<readonly string[]>;
+};
+
+export type SeriesSettings = Pick<StageSettings, 'config' | 'env'> & { readonly channel: ChannelName };
+
+/** Scenarios of one configuration, one after the other on one data folder. After one that fails, it begins anew. */
+export function createSeries({ channel, config, env }: SeriesSettings): Series {
+  let stage: Stage | undefined;
+  let living: ParleyProcess | undefined;
+  let played = 0;
+  return {
+    play: async (scenario) => {
+      stage ??= await openStage({ config, networks: [channel], env });
+      const { dataDir } = stage;
+      try {
+        const id = firstId + played;
+        played += 1;
+        const dying = living ?? (await stage.start());
+        const { revived, outcome } = await play(scenario, {
+          stage,
+          person: stage.person(channel, id),
+          id,
+          parley: dying,
+        });
+        living = revived;
+        return outcome;
+      } catch (error) {
+        await stage.close({ isKept: true });
+        stage = undefined;
+        living = undefined;
+        throw new Error(`${scenario.kills[0]} on ${channel}; see ${dataDir}/test.log`, { cause: error });
+      }
+    },
+    close: async () => {
+      if (!stage) return [];
+      await living?.stop();
+      const wrong = [...findBreaches(stage.dataDir), ...readErrors(stage.dataDir)];
+      await stage.close({ isKept: wrong.length > 0 });
+      return wrong;
+    },
+  };
 }
 
 async function play(
   scenario: Scenario,
-  { channel, stage }: { channel: ChannelName; stage: Stage },
-): Promise<Played> {
+  acting: Acting,
+): Promise<{ readonly revived: ParleyProcess; readonly outcome: Played }> {
+  const { stage, person, parley } = acting;
+  const { dataDir, model } = stage;
   const { reply, act, standing, whileAway, onceBack } = scenario.prepare();
-  stage.model.script(reply);
-  const person = stage.person(channel);
+  model.script(reply);
+  forgetEffects(stage.home);
   const [firstKill = '', ...laterKills] = scenario.kills;
-  const parley = await stage.start({ killAt: firstKill });
-  const acting: Acting = { stage, person, parley };
+  const before = look(stage, scenario);
+  await parley.killAt(firstKill);
   await act(acting);
   await died(parley, firstKill);
+  if (!beforeAccepted.test(firstKill) && countEvents(dataDir) === before.events)
+    throw new Error(`it died at ${firstKill} before anything was accepted`);
   for (const killAt of laterKills) await died(await stage.start({ killAt }), killAt);
 
   whileAway?.(acting);
@@ -73,25 +113,41 @@ async function play(
   });
   const answeredMs = performance.now() - began;
   await until(person.isHeard, { what: 'all that was said is taken in' });
-  await untilAtRest(stage.dataDir, scenario.events ?? scenario.questions.length);
-  await revived.stop();
-  return {
+  await untilAtRest(dataDir, before.events + (scenario.events ?? scenario.questions.length));
+  const after = look(stage, scenario);
+  const outcome = {
     answeredMs,
     readyMs,
     standing: stands(),
-    breaches: findBreaches(stage.dataDir),
-    told: countTold(stage.dataDir, scenario.questions),
-    unknown: readStore(stage.dataDir, unknownParts),
+    breaches: findBreaches(dataDir),
+    told: after.told.map((times, index) => times - (before.told[index] ?? 0)),
+    unknown: after.unknown.slice(before.unknown.length),
     effects: stage.effects().length,
-    errors: readErrors(stage.dataDir),
-    refusals: stage.model.requests.flatMap(({ refusal }) => refusal ?? []),
-    shownTwice: shownTwice(stage.model),
+    errors: after.errors.slice(before.errors.length),
+    refusals: after.refusals.slice(before.refusals.length),
+    shownTwice: after.shownTwice.slice(before.shownTwice.length),
+  };
+  return { revived, outcome };
+}
+
+/** Until then the message is the network's alone. */
+const beforeAccepted = /^(received|fetched|download):/;
+
+/** What all scenarios of the series have left so far. */
+function look({ dataDir, model }: Stage, { questions }: Scenario) {
+  return {
+    events: countEvents(dataDir),
+    told: countTold(dataDir, questions),
+    unknown: readStore(dataDir, unknownParts),
+    errors: readErrors(dataDir),
+    refusals: model.requests.flatMap(({ refusal }) => refusal ?? []),
+    shownTwice: shownTwice(model),
   };
 }
 
 const unknownParts = `select purpose, problem, outcomeReason from outbox
   left join inbox on inbox.runId = outbox.runId and inbox.outcomeReason is not null
-  where outbox.state = 'unknown'`;
+  where outbox.state = 'unknown' order by outbox.seq`;
 
 /** The kill must come from the probe: a process that died of something else proves nothing. */
 async function died(parley: ParleyProcess, killAt: string): Promise<void> {

@@ -30,9 +30,10 @@ export async function openSignalSide(options: SignalSideOptions = {}): Promise<S
   };
   // A post to a process that is dead by now is never answered, and nobody sends it again.
   let firstPost = 0;
-  const isHeard = (text: string) =>
+  const isHeard = (text: string, { uuid }: SignalPerson) =>
     server.posts.some(
-      ({ body, status }, index) => body.includes(text) && (index < firstPost || status === 200),
+      ({ body, status }, index) =>
+        body.includes(text) && body.includes(uuid) && (index < firstPost || status === 200),
     );
   return {
     server,
@@ -56,7 +57,7 @@ export async function openSignalSide(options: SignalSideOptions = {}): Promise<S
         isHeard: () =>
           isPolled
             ? server.mailbox().waiting.length === 0
-            : said.every((text) => isHeard(JSON.stringify(text))),
+            : said.every((text) => isHeard(JSON.stringify(text), user(id))),
         close: () => undefined,
       };
     },

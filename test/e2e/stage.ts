@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
+import { effectsFile } from './asking-tool.ts';
 import { type DiscordSide, discordOf, openDiscordSide } from './discord-side.ts';
 import { pageToken } from './page-state.ts';
 import { loadable, type ParleyOptions, type ParleyProcess, startParley } from './parley-process.ts';
@@ -68,7 +69,7 @@ export async function openStage(settings: StageSettings = {}, atEnd?: AtEnd): Pr
     networks.includes('discord') ? openDiscordSide(dataDir) : undefined,
     signalIn(networks),
   ]);
-  const files = { effects: join(home, 'effects'), config: join(home, 'parley.config.json') };
+  const files = { effects: effectsFile(home), config: join(home, 'parley.config.json') };
   writeFileSync(files.config, JSON.stringify(configOf(settings)));
   mkdirSync(dataDir, { recursive: true });
   const started: Promise<ParleyProcess>[] = [];
