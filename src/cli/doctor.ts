@@ -15,6 +15,7 @@ import { checkPlugins } from './doctor/plugin-checks.ts';
 import { checkProcesses } from './doctor/process-checks.ts';
 import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
+import { skillsForDoctor } from './skills.ts';
 
 /**
  * Checks everything that Parley needs and says how to fix what is wrong. Works alongside a running gateway,
@@ -60,6 +61,7 @@ async function examine(parts: ConfiguredParts, fixes: boolean): Promise<DoctorFi
     checkProcesses(config),
     checkPrices(config),
     checkPlugins(config, parts.plugins),
+    skillsForDoctor(config),
     ...(isOtherwise
       ? [askAboutParts(config)]
       : [checkRedis(config), checkStore(config), checkModels(config), checkChannels(config, parts.channels)]),

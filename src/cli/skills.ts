@@ -4,6 +4,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
 import { type FoundSkill, findSkills } from '../skills/find-skills.ts';
 import { type AcceptedSkills, readSkillLock, skillLockPath, writeSkillLock } from '../skills/skill-lock.ts';
+import { type DoctorCheck, failed, ok, warning } from './doctor/check.ts';
 import type { CommandOutput } from './print.ts';
 import { configForReading } from './readable-config.ts';
 
@@ -38,6 +39,26 @@ export async function checkSkills(
   const lines = shown.flatMap((one) => [...linesOf(one), '']);
   if (lines.length === 0) lines.push('Every skill is as you have accepted it.');
   return { result: shown.map(publicFacts), lines, code: shown.length === 0 ? 0 : 1 };
+}
+
+/** Names the skills that are off, for `doctor`. */
+export async function skillsForDoctor(config: Config): Promise<readonly DoctorCheck[]> {
+  const name = 'skills';
+  try {
+    const found = await findAll(config, await readSkillLock(skillLockPath(config.dataDir)));
+    const waiting = found.filter(isWaiting).map(({ key }) => key);
+    const refused = found.flatMap((one) => (one.state === 'refused' ? [`${one.key}: ${one.problem}`] : []));
+    if (waiting.length + refused.length === 0)
+      return found.length === 0 ? [] : [ok(name, `${found.length} on`)];
+    const off = waiting.length === 0 ? [] : [`off until you accept them: ${waiting.join(', ')}`];
+    return [
+      warning(name, [...off, ...refused].join('\n'), `read what they say: ${parleyCommand} skills check`),
+    ];
+  } catch (error) {
+    return [
+      failed(name, error instanceof Error ? error.message : String(error), `${parleyCommand} skills check`),
+    ];
+  }
 }
 
 type WaitingSkill = Extract<FoundSkill, { readonly state: 'new' | 'changed' }>;

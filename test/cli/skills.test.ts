@@ -1,6 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { skillsForDoctor } from '../../src/cli/skills.ts';
+import type { Config } from '../../src/config/config.ts';
 import { writeSkill } from '../skills/some-skills.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { runParley } from './run-parley.ts';
@@ -36,4 +38,18 @@ it('shows what is new or changed in a skill, and accepts exactly what was shown'
   expect(changed).toMatchObject([{ name: 'weather', state: 'changed', changes: ['changed scripts/ask.sh'] }]);
   expect((await run('check', 'whether')).stderr).toContain('There is no skill whether');
   expect((await run('check', '--accept', '')).stderr).toContain('No new or changed skill');
+});
+
+it('names the skills that are off in doctor, and says what to do', async () => {
+  const dataDir = aFolder();
+  const workspace = join(dataDir, 'workspace');
+  const check = () => skillsForDoctor({ dataDir, agents: [{ workspace }] } as unknown as Config);
+  expect(await check()).toEqual([]);
+  await writeSkill(workspace);
+  await writeSkill(dataDir, 'broken', { 'SKILL.md': 'no front matter' });
+  const fix = expect.stringContaining('skills check');
+  const detail = expect.stringMatching(/^off until you accept them: \S*weather\n\S*broken: .*must begin/);
+  expect(await check()).toEqual([{ name: 'skills', result: 'warning', detail, fix }]);
+  await writeFile(join(dataDir, 'skills.json'), '{');
+  expect(await check()).toEqual([{ name: 'skills', result: 'failed', detail: expect.any(String), fix }]);
 });
