@@ -11,7 +11,7 @@ import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
 import { secretsOf } from './config/secrets-of.ts';
-import { createHooks } from './hooks/hooks.ts';
+import { createHooks, type Hooks } from './hooks/hooks.ts';
 import type { Fetcher } from './inbound/attachment-fetcher.ts';
 import { authorityOf } from './inbound/authorize.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
@@ -56,6 +56,7 @@ import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { createFraming, imagesIn } from './runs/framing.ts';
 import { createPermit } from './runs/permit-call.ts';
+import { persistHookOf } from './runs/run-hooks.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
 import { readRolesOf } from './store/access/sender-roles.ts';
 import { noEffects } from './store/base/effects.ts';
@@ -92,7 +93,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, log, clock = systemClock } = options;
   const closers = createClosers(log);
   try {
-    const infrastructure = await openInfrastructure({ config, log, clock, closers });
+    const found: FoundPlugins & { hooks?: Hooks } = {};
+    const persistHook = () => persistHookOf(found.hooks);
+    const infrastructure = await openInfrastructure({ config, log, clock, closers, persistHook });
     const loop = createLoopWatch({ log });
     closers.add('loop watch', async () => loop.stop());
     const formatter = createMarkdownFormatter({ log });
@@ -102,11 +105,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     closers.add('live events', live.close);
     const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
     const hooks = createHooks({ log, clock, onSuspended: suspensionAlerts(store) });
+    found.hooks = hooks;
     if (config.hooks.length > 0) {
       const { openScriptHooks } = await import('./hooks/script-hooks.ts');
       await openScriptHooks(config, { hooks, log });
     }
-    const found: FoundPlugins = {};
     const pluginProvider = (name: string) => found.plugins?.provider(name);
     const model = await openModel({ ...options, store, clock, closers, redact, hooks }, pluginProvider);
     const probe = options.probe ?? noProbe;

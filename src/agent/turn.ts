@@ -72,12 +72,12 @@ export async function* finishBatch(
   open: OpenBatch,
 ): AsyncGenerator<AgentEvent, TurnOutcome, void> {
   const { message, states } = open;
-  yield { type: 'turn_start', turn, resumes: message };
+  const found = [...states.values()].flatMap((each) => (each.kind === 'done' ? [each.result] : []));
+  yield { type: 'turn_start', turn, resumes: message, results: found };
   const plan: TurnPlan = { turn, isFirst: true, prompts: [], pending: [], tools: 'offered' };
   const answer = { message, finish: finishReasonOf(message.parts) ?? 'tool_use' };
   const batch = yield* runCalls(run, plan, answer, open);
-  const found = new Set([...states.values()].flatMap((each) => (each.kind === 'done' ? [each.result] : [])));
-  for (const result of batch.results) if (!found.has(result)) run.conversation.append(result);
+  for (const result of batch.results) if (!found.includes(result)) run.conversation.append(result);
   return yield* closeTurn(run, plan, { answer, batch });
 }
 

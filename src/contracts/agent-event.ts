@@ -15,6 +15,8 @@ export type AgentEvent =
       readonly turn: number;
       /** The message of an earlier attempt whose calls this turn finishes; it makes no model call. */
       readonly resumes?: AgentMessage;
+      /** The results that these calls have already. */
+      readonly results?: readonly AgentMessage[];
     }
   | { readonly type: 'message_start'; readonly message: AgentMessage }
   | { readonly type: 'message_update'; readonly message: AgentMessage; readonly event: ModelEvent }

@@ -3,6 +3,7 @@
  * who decides, and what a failure of each means.
  */
 import type { EndReason } from './agent-event.ts';
+import type { MessagePart } from './message.ts';
 import type { ModelPurpose } from './model.ts';
 import type { ReplyRoute } from './route.ts';
 import type { ToolRun } from './tool.ts';
@@ -88,7 +89,7 @@ export type HookEvents = {
     readonly isAsked: boolean;
   };
   readonly after_tool_call: { readonly run: HookRun; readonly call: HookCall; readonly result: HookResult };
-  /** `settled`: it came from outside; `child`: from a sub-agent. */
+  /** `settled`: it came from outside; `child`: from a sub-agent that the call waited for. */
   readonly tool_result_persist: {
     readonly runId: string;
     readonly call: HookCall;
@@ -110,6 +111,12 @@ export type HookEvents = {
   };
   readonly subagent_ended: { readonly id: string };
 };
+
+/** A result on its way to the store: which call it belongs to, and where it comes from. */
+export type PersistedCall = Pick<HookEvents['tool_result_persist'], 'runId' | 'call' | 'source'>;
+
+/** Returns the parts of a result as they are stored. Answers at once; never throws. */
+export type PersistResult = (of: PersistedCall, parts: readonly MessagePart[]) => readonly MessagePart[];
 
 /** A model call's run and purpose. */
 export type HookModelCall = { readonly run: HookSession; readonly purpose: ModelPurpose };

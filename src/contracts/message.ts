@@ -118,3 +118,8 @@ export function toolCallsOf(parts: readonly MessagePart[]): readonly ToolCallDat
 export function finishReasonOf(parts: readonly MessagePart[]): FinishReason | undefined {
   return parts.findLast((part) => part.type === 'finish')?.data.reason;
 }
+
+/** Says whether a result's message counts as failed; one without a result does. */
+export function isErrorIn(parts: readonly MessagePart[]): boolean {
+  return parts.find((part) => part.type === 'tool_result')?.data.is_error ?? true;
+}

@@ -17,7 +17,7 @@ import { bisectFailures } from '../queue/bisect-failures.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from '../queue/live-events.ts';
 import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
 import { storeSetup } from '../steps.ts';
-import type { Store } from '../store/base/command.ts';
+import type { Store, StoreSetup } from '../store/base/command.ts';
 import { recordPreview } from '../store/delivery/preview.ts';
 import { endPartsAfterRestore, readRestoreMark } from '../store/delivery/restore.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
@@ -53,6 +53,8 @@ type InfrastructureDeps = {
   readonly clock: Clock;
   /** Receives everything that must be released again, even if a later part fails. */
   readonly closers: Closers;
+  /** See `StoreSetup`. */
+  readonly persistHook: NonNullable<StoreSetup['persistHook']>;
 };
 
 /**
@@ -118,13 +120,13 @@ async function openRedisFor(
 }
 
 async function openStoreFor(
-  { config, log, clock, closers }: InfrastructureDeps,
+  { config, log, clock, closers, persistHook }: InfrastructureDeps,
   { folderId }: FolderLock,
   files: ProcessFiles,
 ): Promise<Pick<Infrastructure, 'store' | 'processes' | 'restoreMark'>> {
   const opened = await openConfiguredStore({
     config,
-    setup: storeSetup(textsFor(config.language, config.texts)),
+    setup: { ...storeSetup(textsFor(config.language, config.texts)), persistHook },
     onBackup: (path) => log.info({ path }, 'backup.created'),
     onNoBackup: (reason) => log.warn({ reason }, 'backup.skipped'),
   });

@@ -2,6 +2,7 @@ import type { CallQuestion } from '#contracts/agent-event.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
+import { isErrorIn } from '#contracts/message.ts';
 import type { BudgetScope } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { routeOf } from '#contracts/route.ts';
@@ -28,7 +29,7 @@ import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { RunBudgets, RunCalls } from './call-ledger.ts';
 import type { LiveView } from './live-view.ts';
 import type { RunFeed } from './run-feed.ts';
-import { isErrorIn, persistHookOf } from './run-hooks.ts';
+import { persistHookOf } from './run-hooks.ts';
 
 export type ParkDeps = {
   readonly store: Store;

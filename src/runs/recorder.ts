@@ -145,7 +145,7 @@ export class RunRecorder {
       case 'turn_start':
         this.#turn = event.turn;
         this.#savedAt = undefined;
-        if (event.resumes) this.#tools.open(event.resumes);
+        if (event.resumes) this.#tools.open(event.resumes, event.results);
         return false;
       case 'message_start':
         if (event.message.role === 'assistant') this.#deps.probe.reach('model-called');

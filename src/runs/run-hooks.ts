@@ -1,7 +1,7 @@
 /** Joins hooks to the steps of a run. Without a handler the steps get nothing, so that they skip what belongs to hooks. */
 import { cleanText, fitBytes } from '#channel-kit/clean-text.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
-import type { HookCall, HookEvents, HookResult } from '#contracts/hook.ts';
+import type { HookCall, HookResult, PersistedCall, PersistResult } from '#contracts/hook.ts';
 import type { MessagePart, ToolCallData } from '#contracts/message.ts';
 import type { SystemBlock } from '#contracts/model.ts';
 import { maxResultBytes, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
@@ -53,12 +53,6 @@ function toolVerdictOf(given: unknown, { event, end }: Verdict<'before_tool_call
   const input = event.input === given ? {} : { input: event.input };
   return event.isAsked ? { kind: 'ask', ...input } : { kind: 'go', ...input };
 }
-
-/** A result on its way to the store: which call it belongs to, and where it comes from. */
-export type PersistedCall = Pick<HookEvents['tool_result_persist'], 'runId' | 'call' | 'source'>;
-
-/** Changes the parts of a result before they are stored. */
-export type PersistResult = (of: PersistedCall, parts: readonly MessagePart[]) => readonly MessagePart[];
 
 /** Returns what is done to results before they are stored; undefined if nobody is registered. */
 export function persistHookOf(hooks: Hooks | undefined): PersistResult | undefined {
@@ -114,9 +108,4 @@ function persistParts(
 /** A hook may lengthen a text to what any result may have. */
 function fitText(text: string, before: string): string {
   return fitBytes(cleanText(text), Math.max(maxResultBytes, Buffer.byteLength(before)));
-}
-
-/** Says whether a result's message counts as failed; one without a result does. */
-export function isErrorIn(parts: readonly MessagePart[]): boolean {
-  return parts.find((part) => part.type === 'tool_result')?.data.is_error ?? true;
 }

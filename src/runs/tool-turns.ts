@@ -3,8 +3,15 @@ import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ToolState } from '#contracts/feed.ts';
+import type { PersistResult } from '#contracts/hook.ts';
 import { transcriptId } from '#contracts/ids.ts';
-import { type AgentMessage, type MessagePart, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
+import {
+  type AgentMessage,
+  isErrorIn,
+  type MessagePart,
+  type ToolCallData,
+  toolCallsOf,
+} from '#contracts/message.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { endStateOf, resultMessage } from '../agent/tool-result.ts';
@@ -19,7 +26,6 @@ import type { RunFence } from '../store/rows/run.ts';
 import type { StoredResult } from '../store/rows/tool-call.ts';
 import type { LiveView } from './live-view.ts';
 import type { RunActions } from './plan-answer.ts';
-import { isErrorIn, type PersistResult } from './run-hooks.ts';
 
 export type ToolTurnsDeps = {
   readonly store: Store;
@@ -92,10 +98,11 @@ export class ToolTurns {
     this.#toolFailure = undefined;
   }
 
-  /** Begins the turn of a message whose calls are on record. */
-  open({ id, parts }: AgentMessage): void {
-    const calls = new Map(toolCallsOf(parts).map((call) => [call.id, call]));
-    this.#turn = { messageId: id, calls, stored: new Map() };
+  /** Begins the turn of a message whose calls are on record, and some of whose `results` may be. */
+  open(message: AgentMessage, results: readonly AgentMessage[] = []): void {
+    const calls = new Map(toolCallsOf(message.parts).map((call) => [call.id, call]));
+    const stored = results.map(({ parts }) => resultIn(parts));
+    this.#turn = { messageId: message.id, calls, stored: new Map(stored.map((each) => [each.callId, each])) };
   }
 
   /** Ends the turn; returns the id of its message and the results to store, of which most are stored already. */
@@ -118,7 +125,7 @@ export class ToolTurns {
     const of = call && { id: call.tool_call_id, name: call.name };
     const parts =
       of && persist ? persist({ runId: this.#held.runId, call: of, source: 'tool' }, given) : given;
-    return { callId: callIdIn(parts), isError: isErrorIn(parts), parts };
+    return resultIn(parts);
   }
 
   /** Like `end`, resolves with whether that is on record. */
@@ -158,6 +165,10 @@ export class ToolTurns {
     probe.reach('tool-finished');
     return true;
   }
+}
+
+function resultIn(parts: readonly MessagePart[]): StoredResult {
+  return { callId: callIdIn(parts), isError: isErrorIn(parts), parts };
 }
 
 function callIdIn(parts: readonly MessagePart[]): string {

@@ -122,3 +122,26 @@ describe('an observing hook of a running gateway', () => {
     return seen.filter((each) => each.name === name).map(({ event }) => event);
   }
 });
+
+it('stores an awaited sub-agent’s result only as a plugin’s tool_result_persist has left it', async () => {
+  const sources: string[] = [];
+  const plugin: PluginDefinition = {
+    id: 'hides',
+    configSchema: z.unknown(),
+    setup: ({ hooks }) => {
+      hooks.on('tool_result_persist', ({ source, result: { text } }) => {
+        sources.push(source);
+        return { kind: 'rewrite', text: text.replaceAll('1234', '****') };
+      });
+      return () => undefined;
+    },
+  };
+  await using parley = await createPluginHarness({ plugin });
+  parley.model.calls('sessions_spawn', { task: 'find the token', wait: true });
+  parley.model.says('the token is 1234');
+  parley.model.says('Found.');
+  expect(await parley.say('find the token, please')).toEqual(['Found.']);
+  expect(sources).toEqual(['child']);
+  expect(parley.toolResults().join()).toContain('the token is ****');
+  expect(parley.toolResults().join()).not.toContain('1234');
+});

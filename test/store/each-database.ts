@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe } from 'vitest';
-import type { Store } from '../../src/store/base/command.ts';
+import type { Store, StoreSetup } from '../../src/store/base/command.ts';
 import type { StoreSettings } from '../../src/store/open-configured.ts';
 import { query } from '../e2e/own-database.ts';
 import { openStore } from '../support/open-store.ts';
@@ -14,7 +14,7 @@ export type OpenStore = () => Store;
 /** Access to the same database from outside the store under test. */
 export type Beside = {
   /** Opens another store, as another process would; the caller closes it. */
-  open(): Promise<Store>;
+  open(over?: Pick<StoreSetup, 'persistHook'>): Promise<Store>;
   /** The settings for a process that opens one. */
   settings(): StoreSettings;
   /** Runs a statement verbatim. */
@@ -38,7 +38,7 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
     });
     suite(() => opened(store), {
       dialect: 'sqlite',
-      open: () => openStore(settings()),
+      open: (over) => openStore(settings(), over),
       settings,
       sql: async (statement) => {
         const db = new BetterSqlite3(join(dir, 'parley.db'));
@@ -66,7 +66,7 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
     });
     suite(() => opened(store), {
       dialect: 'postgres',
-      open: () => openStore(settings()),
+      open: (over) => openStore(settings(), over),
       settings,
       sql: async (statement) => void (await query(url(), statement)),
     });

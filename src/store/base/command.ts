@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely';
+import type { PersistResult } from '#contracts/hook.ts';
 import type { RunKind } from '#contracts/inbox-item.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { ChatTexts } from '../../texts/chat-texts.ts';
@@ -50,6 +51,11 @@ export type StepTx = Tx & {
   /** Parley's own texts, in the operator's language. */
   readonly texts: ChatTexts;
   readonly chatCommands: ReadonlyMap<string, CommandStep>;
+  /**
+   * Returns what hooks make of a result that the step itself words; absent without such a hook. On SQLite, whose writer
+   * thread calls no hooks, it ends the step, which is repeated with the answer.
+   */
+  readonly persist?: PersistResult | undefined;
 };
 
 /** Who sent a chat command, where, and the lane it concerns. */
@@ -108,6 +114,8 @@ export type StoreSetup = StoreProgram & {
   readonly texts: ChatTexts;
   /** Module that SQLite's writer thread starts with; it runs the same program. */
   readonly writer: URL;
+  /** Returns the current `StepTx.persist`; asked for at each step. */
+  persistHook?(): PersistResult | undefined;
 };
 
 /**

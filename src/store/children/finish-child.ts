@@ -11,6 +11,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, plus } from '../base/row-access.ts';
 import { enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
 import { endSession, lockLane } from '../rows/lane.ts';
+import { wordResult } from '../rows/tool-call.ts';
 import { settleCall } from '../waits/parked.ts';
 import { type Child, endChild, innerContent, readChild, readChildUsage } from './child.ts';
 
@@ -92,16 +93,19 @@ async function findHeir(tx: Tx, child: Child): Promise<Child | undefined> {
 }
 
 /** Gives the result to the call that spawned the child, if its run still waits for it. */
-async function settleWaitingCall(tx: Tx, { child, report }: ChildNews, effects: Effects): Promise<boolean> {
+async function settleWaitingCall(
+  tx: StepTx,
+  { child, report }: ChildNews,
+  effects: Effects,
+): Promise<boolean> {
   const { parentRunId: runId, parentCallId: callId, parentLaneKey } = child;
   const lane = await lockLane(tx, parentLaneKey);
   if (!lane) return false;
   const isError = report.status !== 'completed';
   const content = announcementOf(tx, child, report);
-  const partsFor = (name: string): readonly MessagePart[] => [
-    { type: 'tool_result', data: { tool_call_id: callId, name, content, is_error: isError } },
-  ];
-  const settlement = await settleCall(tx, lane, { runId, callId, isError, partsFor }, effects);
+  const resultFor = (name: string) =>
+    wordResult(tx, { runId, callId, name, content, isError, source: 'child' });
+  const settlement = await settleCall(tx, lane, { runId, callId, resultFor }, effects);
   return settlement === 'settled';
 }
 

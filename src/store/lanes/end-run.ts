@@ -1,5 +1,5 @@
 import type { MessageId } from '#contracts/ids.ts';
-import { type MessagePart, neverStarted, unknownOutcome } from '#contracts/message.ts';
+import { neverStarted, unknownOutcome } from '#contracts/message.ts';
 import { failedReaction, type OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
@@ -17,7 +17,7 @@ import { closeLostCalls } from '../money/model-call.ts';
 import { endTaken } from '../rows/item.ts';
 import { endLaneRun, type Lane, raiseEpoch, takeSeq } from '../rows/lane.ts';
 import { finishRun } from '../rows/run.ts';
-import { endCall } from '../rows/tool-call.ts';
+import { endCall, wordResult } from '../rows/tool-call.ts';
 import { findPreview, interruptUnfinished, type LivePreview } from './recover-run.ts';
 import { endTitleRun } from './titles.ts';
 
@@ -44,7 +44,7 @@ export async function giveUpRun(
   await closeLostCalls(tx, run.id);
   await interruptUnfinished(tx, run.id);
   for (const call of await readOpenCalls(tx, run.id)) {
-    await endCall(tx, call.messageId, resultOf(call));
+    await endCall(tx, call.messageId, wordResult(tx, { runId: run.id, ...call, content: contentOf(call) }));
   }
   await endOpenQuestions(tx, run.id, 'void', effects);
   const preview = await findPreview(tx, run.id);
@@ -106,11 +106,8 @@ function readOpenCalls(tx: StepTx, runId: string): Promise<readonly OpenCall[]> 
     .execute();
 }
 
-function resultOf({ callId, name, state }: OpenCall) {
-  const content = state === 'pending' ? neverStarted : unknownOutcome;
-  const data = { tool_call_id: callId, name, content, is_error: true };
-  const parts: readonly MessagePart[] = [{ type: 'tool_result', data }];
-  return { callId, isError: true, parts };
+function contentOf({ state }: OpenCall): string {
+  return state === 'pending' ? neverStarted : unknownOutcome;
 }
 
 type CloseRunInput = {

@@ -142,13 +142,12 @@ export const settleParkedCall: StoreCommand<
   SettleResult
 > = {
   name: 'settleParkedCall',
-  run: async (tx, { parts, ...answer }) => {
+  run: async (tx, { runId, callId, ...result }) => {
     const effects = noEffects();
-    const { runId } = answer;
     const seen = await findRow(tx, 'runs', runId, ['laneKey']);
     const lane = seen && (await lockLane(tx, seen.laneKey));
     if (!lane) return { settlement: 'unknown-call', laneKey: undefined, effects };
-    const settlement = await settleCall(tx, lane, { ...answer, partsFor: () => parts }, effects);
+    const settlement = await settleCall(tx, lane, { runId, callId, resultFor: () => result }, effects);
     return { settlement, laneKey: lane.key, effects };
   },
 };

@@ -172,15 +172,20 @@ class PostgresTx implements StepTx, RemoteStatements {
   readonly dialect = 'postgres';
   readonly texts: StepTx['texts'];
   readonly chatCommands: StepTx['chatCommands'];
+  readonly persist: StepTx['persist'];
   readonly remote: RemoteStatements = this;
   #db: Kysely<Tables> | undefined;
   #connection: Connection | undefined;
   #now: number | undefined;
 
-  constructor(connection: Connection, { texts, chatCommands }: Pick<StoreSetup, 'texts' | 'chatCommands'>) {
+  constructor(
+    connection: Connection,
+    { texts, chatCommands, persistHook }: Pick<StoreSetup, 'texts' | 'chatCommands' | 'persistHook'>,
+  ) {
     this.#connection = connection;
     this.texts = texts;
     this.chatCommands = chatCommands;
+    this.persist = persistHook?.();
   }
 
   /** Created on first use: most steps use prepared queries only and never need it. */

@@ -3,8 +3,9 @@
  * lane's lock.
  */
 
-import { type MessagePart, waitExpired } from '#contracts/message.ts';
-import type { Tx } from '../base/command.ts';
+import type { PersistedCall } from '#contracts/hook.ts';
+import { isErrorIn, type MessagePart, waitExpired } from '#contracts/message.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, insertNewRow } from '../base/row-access.ts';
 import { appendMessage } from './transcript.ts';
@@ -68,17 +69,36 @@ export async function hasWaitingCall(tx: Tx, runId: string): Promise<boolean> {
 }
 
 /** Ends the run's calls whose results didn't come in time; the model reads that they expired. */
-export async function expireCalls(tx: Tx, runId: string): Promise<void> {
+export async function expireCalls(tx: StepTx, runId: string): Promise<void> {
   const waiting = await tx.db
     .selectFrom('toolCalls')
     .select(['messageId', 'callId', 'name'])
     .where('runId', '=', runId)
     .where('state', '=', 'waiting')
     .execute();
-  for (const { messageId, callId, name } of waiting) {
-    const data = { tool_call_id: callId, name, content: waitExpired, is_error: true };
-    await endCall(tx, messageId, { callId, isError: true, parts: [{ type: 'tool_result', data }] });
-  }
+  for (const { messageId, callId, name } of waiting)
+    await endCall(tx, messageId, wordResult(tx, { runId, callId, name, content: waitExpired }));
+}
+
+type ResultWords = {
+  readonly runId: string;
+  readonly callId: string;
+  /** The tool's name. */
+  readonly name: string;
+  readonly content: string;
+  readonly isError?: boolean;
+  readonly source?: PersistedCall['source'];
+};
+
+/** Returns a result that a step words itself, an error by default, as hooks have left it. */
+export function wordResult(
+  tx: Pick<StepTx, 'persist'>,
+  { runId, callId, name, content, isError = true, source = 'tool' }: ResultWords,
+): StoredResult {
+  const data = { tool_call_id: callId, name, content, is_error: isError };
+  const given: readonly MessagePart[] = [{ type: 'tool_result', data }];
+  const parts = tx.persist?.({ runId, call: { id: callId, name }, source }, given) ?? given;
+  return { callId, isError: isErrorIn(parts), parts };
 }
 
 /** The result of a tool call as it is stored. */

@@ -2,23 +2,33 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ParleyError } from '#contracts/errors.ts';
+import type { PersistResult } from '#contracts/hook.ts';
 import type { Store, StoreCommand, StoreSetup } from '../base/command.ts';
 import { openReader } from './read-only-store.ts';
 import {
   errorOf,
   faultOf,
+  type JudgedResult,
   type WriterAnswer,
   type WriterReport,
   type WriterRequest,
 } from './writer-messages.ts';
 
-type Waiter = { resolve(output: unknown): void; reject(error: unknown): void };
+type Waiter = {
+  resolve(output: unknown): void;
+  reject(error: unknown): void;
+  /** Has hooks see a result that the step words, and repeats the step. */
+  judge(result: JudgedResult): void;
+};
 
 /**
  * Opens (and migrates) the database file. Writes go to one writer thread, reads use a read-only connection in this
  * thread. Throws `store_unavailable` with the reason.
  */
-export async function openSqliteStore(file: string, { writer, texts }: StoreSetup): Promise<Store> {
+export async function openSqliteStore(
+  file: string,
+  { writer, texts, persistHook }: StoreSetup,
+): Promise<Store> {
   const worker = new Worker(writer, {
     workerData: { file, texts },
     env: writerEnvironment(),
@@ -50,12 +60,9 @@ export async function openSqliteStore(file: string, { writer, texts }: StoreSetu
 
   const write = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> => {
     if (isClosed || isGone) return Promise.reject(lost(undefined));
-    const id = ++lastId;
-    return new Promise<Output>((resolve, reject) => {
-      // The writer runs exactly the command named here, so the output has this command's type.
-      waiters.set(id, { resolve: (output) => resolve(output as Output), reject });
-      post({ id, command: command.name, input });
-    });
+    const request = { id: ++lastId, command: command.name, input };
+    // The writer runs exactly the command named here, so the output has this command's type.
+    return ask(request, { post, waiters, hook: persistHook?.() }) as Promise<Output>;
   };
 
   return {
@@ -118,9 +125,36 @@ function createPostbox(worker: Worker, waiters: ReadonlyMap<number, Waiter>) {
   return Object.assign(post, { flush });
 }
 
+type WriterPort = {
+  post(request: WriterRequest): void;
+  readonly waiters: Map<number, Waiter>;
+  readonly hook: PersistResult | undefined;
+};
+
+/** Sends a request, and once more with each result that the hook has seen; resolves with the step's output. */
+function ask(
+  request: WriterRequest & { readonly id: number },
+  { post, waiters, hook }: WriterPort,
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let judged: readonly JudgedResult[] = [];
+    const send = () => post({ ...request, ...(hook && { judged }) });
+    const judge = ({ of, parts }: JudgedResult) => {
+      judged = [...judged, { of, parts: hook?.(of, parts) ?? parts }];
+      send();
+    };
+    waiters.set(request.id, { resolve, reject, judge });
+    send();
+  });
+}
+
 function settle(waiters: Map<number, Waiter>, answer: WriterAnswer): void {
   const waiter = waiters.get(answer.id);
   if (!waiter) return;
+  if (answer.kind === 'unjudged') {
+    waiter.judge(answer);
+    return;
+  }
   waiters.delete(answer.id);
   if (answer.kind === 'done') waiter.resolve(answer.output);
   else waiter.reject(errorOf(answer.fault));

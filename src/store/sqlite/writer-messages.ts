@@ -1,5 +1,7 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { type ErrorCode, ParleyError, type RetryAdvice } from '#contracts/errors.ts';
+import type { PersistedCall } from '#contracts/hook.ts';
+import type { MessagePart } from '#contracts/message.ts';
 
 /** A request from the event loop to the writer thread. */
 export type WriterRequest = {
@@ -7,10 +9,17 @@ export type WriterRequest = {
   readonly id?: number;
   readonly command: string;
   readonly input: unknown;
+  /** Results of the step as hooks have left them; absent without such a hook. */
+  readonly judged?: readonly JudgedResult[];
 };
+
+/** A result that a step words, before or after the hooks have seen it. */
+export type JudgedResult = { readonly of: PersistedCall; readonly parts: readonly MessagePart[] };
 
 export type WriterAnswer =
   | { readonly id: number; readonly kind: 'done'; readonly output: unknown }
+  /** Nothing was written: the step is repeated once hooks have seen this result. */
+  | ({ readonly id: number; readonly kind: 'unjudged' } & JudgedResult)
   | { readonly id: number; readonly kind: 'failed'; readonly fault: WriterFault };
 
 export type WriterFault = {

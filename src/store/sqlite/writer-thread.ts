@@ -13,7 +13,13 @@ import type { StepTx, StoreProgram } from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
 import { cacheStatements, directDatabase } from './direct-database.ts';
-import { faultOf, type WriterAnswer, type WriterReport, type WriterRequest } from './writer-messages.ts';
+import {
+  faultOf,
+  type JudgedResult,
+  type WriterAnswer,
+  type WriterReport,
+  type WriterRequest,
+} from './writer-messages.ts';
 
 const { file, texts } = workerData as { readonly file: string; readonly texts: ChatTexts };
 const port = requirePort();
@@ -154,7 +160,7 @@ async function runInSavepoint(
     const command = commands.get(request.command);
     if (!command) throw new ParleyError('internal', `There is no store command named ${request.command}.`);
     // The typed entry point is Store.write, where the type of a command's input was checked.
-    const output = await command.run(tx, request.input as never);
+    const output = await command.run(judgedTx(tx, request), request.input as never);
     control.keepStep();
     return id === undefined ? [] : [{ id, kind: 'done', output }];
   } catch (error) {
@@ -162,8 +168,33 @@ async function runInSavepoint(
     if (!connection.inTransaction) throw error;
     control.undoStep();
     control.keepStep();
-    return id === undefined ? [] : [{ id, kind: 'failed', fault: faultOf(error, file) }];
+    if (id === undefined) return [];
+    if (error instanceof Unjudged) return [{ id, kind: 'unjudged', ...error.result }];
+    return [{ id, kind: 'failed', fault: faultOf(error, file) }];
   }
+}
+
+/** Ends a step whose result the event loop's hooks haven't seen yet. */
+class Unjudged extends Error {
+  readonly result: JudgedResult;
+
+  constructor(result: JudgedResult) {
+    super('a result that no hook has seen');
+    this.result = result;
+  }
+}
+
+/** Has the step write results as the event loop's hooks have left them. */
+function judgedTx(tx: StepTx, { judged }: WriterRequest): StepTx {
+  if (judged === undefined) return tx;
+  return {
+    ...tx,
+    persist: (of, parts) => {
+      const known = judged.find((each) => each.of.runId === of.runId && each.of.call.id === of.call.id);
+      if (known === undefined) throw new Unjudged({ of, parts });
+      return known.parts;
+    },
+  };
 }
 
 function requirePort() {

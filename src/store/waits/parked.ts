@@ -4,7 +4,6 @@
  * ends the wait. Cancelling the run, or settling its last call, ends the wait earlier.
  */
 
-import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
 import { endOpenQuestions } from '../approvals/call-approval.ts';
 import type { StepTx, Tx } from '../base/command.ts';
@@ -12,7 +11,7 @@ import type { Effects } from '../base/effects.ts';
 import { findRow } from '../base/row-access.ts';
 import { giveUpLease, type Lane } from '../rows/lane.ts';
 import { markCancelled, unparkRun } from '../rows/run.ts';
-import { endCall, hasWaitingCall } from '../rows/tool-call.ts';
+import { endCall, hasWaitingCall, type StoredResult } from '../rows/tool-call.ts';
 
 /** Says whether the lane's run waits for an outside result. A lane with a holder has no such run. */
 export async function isParked(tx: Tx, { runId, holder }: Lane): Promise<boolean> {
@@ -51,9 +50,8 @@ export async function cancelRun(
 type CallAnswer = {
   readonly runId: string;
   readonly callId: string;
-  readonly isError: boolean;
-  /** Returns the parts of the result's own message, for a tool of that name. */
-  partsFor(tool: string): readonly MessagePart[];
+  /** Returns the result, for a tool of that name. */
+  resultFor(tool: string): Omit<StoredResult, 'callId'>;
 };
 
 /**
@@ -64,7 +62,7 @@ type CallAnswer = {
 export async function settleCall(
   tx: Tx,
   lane: Lane,
-  { runId, callId, isError, partsFor }: CallAnswer,
+  { runId, callId, resultFor }: CallAnswer,
   effects: Pick<Effects, 'wakes'>,
 ): Promise<Settlement> {
   const call = await tx.db
@@ -79,7 +77,7 @@ export async function settleCall(
   if (call.state === 'done') return 'settled-before';
   if (call.state === 'pending') return 'not-started';
   if (call.runState === 'finished' || call.cancelReason !== null) return 'cancelled';
-  await endCall(tx, call.messageId, { callId, isError, parts: partsFor(call.name) });
+  await endCall(tx, call.messageId, { ...resultFor(call.name), callId });
   const mayContinue = lane.runId === runId && !(await hasWaitingCall(tx, runId));
   if (mayContinue) await unpark(tx, lane, effects);
   return 'settled';
