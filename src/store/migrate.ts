@@ -13,6 +13,7 @@ import { addTokens } from './migrations/0003-add-tokens.ts';
 import { addSkills } from './migrations/0004-add-skills.ts';
 import { addPluginData } from './migrations/0005-add-plugin-data.ts';
 import { addApiCalls } from './migrations/0006-add-api-calls.ts';
+import { addRunEnds } from './migrations/0007-add-run-ends.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -38,6 +39,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0004-add-skills': { adds: addSkills, fingerprint: '82100a40343ab545' },
   '0005-add-plugin-data': { adds: addPluginData, fingerprint: '4b7fe7a589d72a8b' },
   '0006-add-api-calls': { adds: addApiCalls, fingerprint: 'f38d603eb20f68ca' },
+  '0007-add-run-ends': { adds: addRunEnds, fingerprint: '7e5842025e9fb236' },
 });
 
 /** Names of the migrations, in order. */

@@ -91,6 +91,8 @@ export type RunsTable = {
   treeId: string;
   startedAt: number;
   endedAt: number | null;
+  /** Which end of its lane this was: 1, 2, 3 … Null until then, and for runs that version 0.2.0 has ended. */
+  endNumber: number | null;
 };
 
 /** Skills that runs began with, by the digest of what they are. Rows stay, since few ever differ. */

@@ -1,9 +1,11 @@
 /** Writes the states of runs; no other file does: `active ⇄ parked`, then `finished`. */
 
+import { sql } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { RunKind } from '#contracts/inbox-item.ts';
 import type { Tx } from '../base/command.ts';
-import { changeRow, insertRow, plus, readRow } from '../base/row-access.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { changeRow, insertRow, readRow } from '../base/row-access.ts';
 
 export type NewRun = {
   readonly id: string;
@@ -121,11 +123,27 @@ export type RunEnd = {
   readonly parts: number;
 };
 
-/** Ends the run permanently, with its reason. */
+/** Ends the run permanently, with its reason. The caller holds the lock of its lane, whose ends it counts. */
 export async function finishRun(tx: Tx, { runId, endReason, detail, parts }: RunEnd): Promise<void> {
-  const end = { endReason, detail, endedAt: tx.now, nextOrdinal: plus(parts) };
-  await changeRow(tx, 'runs', runId, { ...end, state: 'finished' });
+  await finish.post(tx, { runId, endReason, detail, parts, endedAt: tx.now });
 }
+
+const finish = prepared((db, of: QueryParams<RunEnd & { endedAt: number }>) =>
+  db
+    .updateTable('runs')
+    .set((eb) => ({
+      endReason: of.endReason,
+      detail: of.detail,
+      endedAt: of.endedAt,
+      nextOrdinal: eb('nextOrdinal', '+', of.parts),
+      state: 'finished',
+      endNumber: sql<number>`1 + coalesce((
+        select max(earlier."endNumber") from runs as earlier
+        where earlier."laneKey" = runs."laneKey" and earlier."endNumber" is not null
+      ), 0)`,
+    }))
+    .where('id', '=', of.runId),
+);
 
 /** The run that writes, and the epoch that proves its right to do so. */
 export type RunFence = { readonly laneKey: string; readonly epoch: number; readonly runId: string };
