@@ -259,7 +259,7 @@ function wireEffects(
         if (event.event.kind === 'changed') active.arrived(event.laneKey);
         return feed.hear(event.laneKey, event.event);
       case 'follow':
-        return feed.follow(event.laneKey);
+        return feed.follow(event.laneKey, event.isNew);
       case 'draft':
         return host.showDraft(event);
       default:

@@ -27,8 +27,12 @@ export interface Feed {
   subscribe(laneKey: string, signal: AbortSignal): AsyncIterableIterator<FeedEvent | LagNote>;
   /** Takes an event of another process. */
   hear(laneKey: string, event: FeedEvent): void;
-  /** Notes that another process follows the lane for a while. */
-  follow(laneKey: string): void;
+  /** Notes that another process follows the lane for a while; `isNew`: its readers know nothing of the open run. */
+  follow(laneKey: string, isNew?: boolean): void;
+  /** Asks whichever process works on the lane's run for all that it has written of its message. */
+  requestText(laneKey: string): void;
+  /** Calls back when a follower of the lane needs what its run has written, until the signal aborts. */
+  onTextRequest(laneKey: string, tell: () => void, signal: AbortSignal): void;
 }
 
 export type FeedDeps = {
@@ -52,6 +56,7 @@ const everyLane = '*';
 export function createFeed({ clock, log, live, capacity = 64 }: FeedDeps): Feed {
   const watchers: Listeners<ClientEvent> = new Map();
   const subscribers: Listeners<FeedEvent> = new Map();
+  const writers: Listeners<undefined> = new Map();
   /** Lanes that other processes follow, and until when. */
   const followed = new Map<string, number>();
 
@@ -68,10 +73,16 @@ export function createFeed({ clock, log, live, capacity = 64 }: FeedDeps): Feed 
     if (isForClients(event) || isFollowedElsewhere(laneKey))
       live.publish({ kind: 'timeline', laneKey, event });
   };
+  const requestText = (laneKey: string) => {
+    call(writers, laneKey, undefined);
+    live.publish({ kind: 'follow', laneKey, isNew: true });
+  };
   const announceFollow = async (laneKey: string, signal: AbortSignal) => {
-    while (!signal.aborted) {
-      live.publish({ kind: 'follow', laneKey });
+    requestText(laneKey);
+    for (;;) {
       await clock.wait(repeatMs, signal);
+      if (signal.aborted) return;
+      live.publish({ kind: 'follow', laneKey });
     }
   };
   const publish = (laneKey: string, event: FeedEvent) => {
@@ -98,10 +109,13 @@ export function createFeed({ clock, log, live, capacity = 64 }: FeedDeps): Feed 
       return subscriber;
     },
     hear,
-    follow: (laneKey) => {
+    requestText,
+    onTextRequest: (laneKey, listener, signal) => listen(writers, { laneKey, listener, signal }),
+    follow: (laneKey, isNew = false) => {
       // Expired entries are removed here, because a lane may never be published in again.
       for (const known of followed.keys()) if (!isFollowedElsewhere(known)) followed.delete(known);
       followed.set(laneKey, clock.now() + followTtlMs);
+      if (isNew) call(writers, laneKey, undefined);
     },
   };
 }

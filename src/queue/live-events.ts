@@ -21,8 +21,11 @@ export type LiveEvent =
   | { readonly kind: 'deliver'; readonly conversationKey: string }
   /** An event of a session's feed. */
   | { readonly kind: 'timeline'; readonly laneKey: string; readonly event: FeedEvent }
-  /** The publishing process follows a lane for a while and wants all of its events. */
-  | { readonly kind: 'follow'; readonly laneKey: string }
+  /**
+   * The publishing process follows a lane for a while and wants all of its events. `isNew`: also what its run has
+   * written so far.
+   */
+  | { readonly kind: 'follow'; readonly laneKey: string; readonly isNew?: true }
   /** An answer in progress, for a channel on which only the account's holder can show it. */
   | {
       readonly kind: 'draft';
@@ -60,7 +63,7 @@ const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('freed') }),
   z.object({ kind: z.literal('deliver'), conversationKey: id }),
   z.object({ kind: z.literal('timeline'), laneKey: id, event: feedEventSchema }),
-  z.object({ kind: z.literal('follow'), laneKey: id }),
+  z.object({ kind: z.literal('follow'), laneKey: id, isNew: z.literal(true).exactOptional() }),
   z.object({
     kind: z.literal('draft'),
     route,

@@ -16,7 +16,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 
 export type RunFeedDeps = {
   readonly clock: Clock;
-  readonly feed: Pick<Feed, 'publish' | 'isFollowed'>;
+  readonly feed: Pick<Feed, 'publish' | 'isFollowed' | 'onTextRequest'>;
   /** Removes secrets, which the output of a tool may contain. */
   redact(text: string): string;
 };
@@ -41,6 +41,7 @@ export class RunFeed {
   constructor(deps: RunFeedDeps, run: FedRun) {
     this.#deps = deps;
     this.#run = run;
+    deps.feed.onTextRequest(run.laneKey, () => this.#tellText(), this.#closed.signal);
   }
 
   /** The claim is stored. */
@@ -91,6 +92,12 @@ export class RunFeed {
     const { runId, laneKey } = this.#run;
     const isFollowed = this.#deps.feed.isFollowed(laneKey);
     for (const piece of this.#text.take(update, isFollowed)) this.publish({ kind: 'text', runId, ...piece });
+  }
+
+  /** Tells all of the message again, for followers who came while it was being written. */
+  #tellText(): void {
+    const { runId } = this.#run;
+    for (const piece of this.#text.all()) this.publish({ kind: 'text', runId, ...piece });
   }
 
   #keepOutput({ callId, text }: EventOf<'tool_execution_update'>): void {
@@ -144,17 +151,30 @@ type Piece = Pick<Extract<FeedEvent, { kind: 'text' }>, 'of' | 'at' | 'text'>;
 /** Divides the newest message of a run into pieces, each of which is told once. */
 class TextPieces {
   #id: string | undefined;
-  /** Lengths of what is written. */
-  #written = { assistant: 0, reasoning: 0 };
+  #written = { assistant: '', reasoning: '' };
   #shown = '';
   #judgedLength = 0;
+  #message: AgentMessage | undefined;
 
   /** Returns the pieces that an update adds; none unless somebody reads them. */
   take({ event, message }: EventOf<'message_update'>, isFollowed: boolean): readonly Piece[] {
     if (message.id !== this.#id) this.#begin(message.id);
+    this.#message = message;
     const pieces = this.#piecesOf(event);
     if (!isFollowed) return [];
     return event.type === 'content_delta' ? [...pieces, ...this.#grow(message)] : pieces;
+  }
+
+  /** Returns the present message as written so far; none before there is one. */
+  all(): readonly Piece[] {
+    if (this.#message === undefined) return [];
+    const visible = visibleWhileStreaming(textOf(this.#message.parts), widest);
+    if (visible.length > this.#shown.length) this.#shown = visible;
+    return [
+      { of: 'reasoning', at: 0, text: this.#written.reasoning },
+      { of: 'assistant', at: 0, text: this.#written.assistant },
+      { of: 'chat', at: 0, text: this.#shown },
+    ];
   }
 
   #piecesOf(event: ModelEvent): readonly Piece[] {
@@ -170,14 +190,14 @@ class TextPieces {
   }
 
   #piece(of: 'assistant' | 'reasoning', text: string): Piece {
-    const at = this.#written[of];
-    this.#written[of] += text.length;
+    const at = this.#written[of].length;
+    this.#written[of] += text;
     return { of, at, text };
   }
 
   #begin(id: string | undefined): void {
     this.#id = id;
-    this.#written = { assistant: 0, reasoning: 0 };
+    this.#written = { assistant: '', reasoning: '' };
     this.#shown = '';
     this.#judgedLength = 0;
   }

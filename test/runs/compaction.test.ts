@@ -54,7 +54,11 @@ describe('the compaction of a conversation', () => {
     const deps = {
       ...runDeps(store(), { active, model: scripted, tools: [] }),
       models: { ...onlyModel(provider), stackFor: stackOf(provider), nameFor: nameOf },
-      feed: { isFollowed: () => true, publish: (_: string, event: FeedEvent) => void told.push(event) },
+      feed: {
+        isFollowed: () => true,
+        onTextRequest: () => undefined,
+        publish: (_: string, event: FeedEvent) => void told.push(event),
+      },
       ...over,
     };
     const work = async (conversation: string, signal: AbortSignal = new AbortController().signal) => {

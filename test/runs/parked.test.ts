@@ -54,6 +54,7 @@ describe('a run whose call waits for an outside answer', () => {
       clock,
       feed: {
         isFollowed: () => false,
+        onTextRequest: () => undefined,
         publish: (_: string, event: FeedEvent) => {
           if (isForClients(event)) events.push('state' in event ? event.state : event.kind);
         },

@@ -66,7 +66,7 @@ export function runDeps(
     freedRoom: () => undefined,
     channelFor: () => undefined,
     start: () => undefined,
-    feed: { publish: () => undefined, isFollowed: () => false },
+    feed: { publish: () => undefined, isFollowed: () => false, onTextRequest: () => undefined },
     redact: (text) => text,
   };
 }

@@ -33,7 +33,7 @@ describe('the feed of a run', () => {
       const { kind, ...rest } = event;
       if (kind !== 'text') facts.push(['state' in rest ? `${kind} ${rest.state}` : kind, lastWrite]);
     };
-    const feed = { isFollowed: () => true, publish };
+    const feed = { isFollowed: () => true, publish, onTextRequest: () => undefined };
     const over = { store: { ...store(), write }, feed };
     await playNext(store(), laneKey, { model: model(conversation), tools, over });
     return facts;
@@ -77,7 +77,11 @@ describe('the output of a running tool', () => {
   const aFeedOfRun = (redact = (text: string) => text) => {
     const told: FeedEvent[] = [];
     const clock = createSteppedClock();
-    const feed = { isFollowed: () => false, publish: (_: string, event: FeedEvent) => void told.push(event) };
+    const feed = {
+      isFollowed: () => false,
+      onTextRequest: () => undefined,
+      publish: (_: string, event: FeedEvent) => void told.push(event),
+    };
     const run = new RunFeed({ feed, clock, redact }, { runId: 'r', laneKey: 'l', sessionId: 's' });
     const write = (text: string, callId = 'c') =>
       run.tell({ type: 'tool_execution_update', callId, text }, false);

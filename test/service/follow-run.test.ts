@@ -22,6 +22,7 @@ async function shownOf(...answers: readonly (readonly ModelEvent[])[]) {
   const published: FeedEvent[] = [];
   const feed = {
     isFollowed: () => true,
+    onTextRequest: () => undefined,
     publish: (_: string, event: FeedEvent) => void published.push(event),
   };
   const run = { runId: 'r', laneKey: 'l', sessionId: 's' };
