@@ -1,6 +1,7 @@
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ChildView } from '#contracts/child.ts';
 import type { ClientEvent, ToolState } from '#contracts/feed.ts';
+import type { FeedFrame } from '#contracts/feed-frame.ts';
 import type { TimelineActivity, TimelineItem } from '#contracts/timeline.ts';
 
 /** A message; only stored ones have every member of a timeline's item. */
@@ -67,13 +68,16 @@ export type ConversationInput =
   | { readonly kind: 'edited'; readonly id: string; readonly text: string }
   /** No more of the preview of a run that has ended is on its way. */
   | { readonly kind: 'preview-settled' }
-  | { readonly kind: 'frame'; readonly frame: ServerFrame };
+  | { readonly kind: 'frame'; readonly frame: Frame };
 
 /** Returns the next state; changes nothing. */
 export type Step<Input> = (state: Conversation, input: Input) => Conversation;
 
-/** The frames of a type, or all. */
-export type Frame<Type = ServerFrame['type']> = Extract<ServerFrame, { readonly type: Type }>;
+/** The frames of a type, or all: those of a channel for clients, and those of a feed. */
+export type Frame<Type = (ServerFrame | FeedFrame)['type']> = Extract<
+  ServerFrame | FeedFrame,
+  { readonly type: Type }
+>;
 
 /** The events of a run. */
 export type RunEvent<Kind = Exclude<ClientEvent['kind'], 'changed'>> = Extract<

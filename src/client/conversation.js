@@ -7,12 +7,13 @@
  */
 /**
  * @import { ChildView } from '#contracts/child.ts'
- * @import { ClientEvent } from '#contracts/feed.ts'
+ * @import { FeedEvent } from '#contracts/feed.ts'
  * @import { TimelineItem } from '#contracts/timeline.ts'
  * @import {
  *   ClientMessage, ClientRun, Conversation, ConversationInput, Entry, Frame, RunEvent, Step
  * } from './conversation-types.ts'
  */
+import { withPiece } from './text-piece.js';
 
 /** Kinds of events to ask for in `hello`, since clients of version 0.2.0 don't know them. */
 export const knownEvents = ['compaction', 'output'];
@@ -184,6 +185,8 @@ export function isWorking(state) {
 /** @type {Step<Frame>} */
 function onFrame(state, frame) {
   switch (frame.type) {
+    case 'snapshot':
+      return onSnapshot(state, frame);
     case 'ack':
       return onAck(state, frame);
     case 'items':
@@ -191,12 +194,7 @@ function onFrame(state, frame) {
     case 'event':
       return onEvent(state, frame.event);
     case 'standing':
-      return {
-        ...state,
-        run: frame.run && storedRun(state, frame.run),
-        queueMode: frame.queueMode,
-        children: frame.children ?? [],
-      };
+      return onStanding(state, frame);
     case 'preview':
       return { ...state, preview: { text: frame.text, spans: frame.spans } };
     case 'message':
@@ -215,6 +213,24 @@ function onFrame(state, frame) {
     default:
       return state;
   }
+}
+
+/** @type {Step<Pick<Frame<'standing'>, 'run' | 'queueMode' | 'children'>>} */
+function onStanding(state, { run, queueMode, children = [] }) {
+  return { ...state, run: run && storedRun(state, run), queueMode, children };
+}
+
+/** @type {Step<Frame<'snapshot'>>} */
+function onSnapshot(before, frame) {
+  const { of, after, items, draft } = frame;
+  const state = sessionNow(before, of);
+  const reaches = state.position >= after;
+  const messages = [...state.messages].filter(
+    ([, { position }]) => position === undefined || (reaches && position <= after),
+  );
+  const read = onItems({ ...state, messages: new Map(messages), position: after }, items);
+  const preview = draft && draft.chat !== '' ? { text: draft.chat, spans: [] } : undefined;
+  return { ...onStanding(read, frame), preview };
 }
 
 /** For these, the message that asked shows the decision. */
@@ -319,12 +335,29 @@ function onMessage(state, frame) {
   return { ...next, preview: undefined };
 }
 
-/** @type {Step<ClientEvent>} */
+/** @type {Step<FeedEvent>} */
 function onEvent(state, event) {
-  if (event.kind === 'changed') return state;
-  const isOver = state.endedRun === event.runId;
-  if (event.kind === 'run') return isOver && event.state !== 'started' ? state : onRun(state, event);
-  return isOver ? state : { ...state, run: withEvent(runOf(state, event.runId), event) };
+  switch (event.kind) {
+    case 'run':
+      return state.endedRun === event.runId && event.state !== 'started' ? state : onRun(state, event);
+    case 'text':
+      return state.endedRun === event.runId ? state : onText(state, event);
+    case 'parked':
+    case 'tool':
+    case 'output':
+    case 'compaction':
+      if (state.endedRun === event.runId) return state;
+      return { ...state, run: withEvent(runOf(state, event.runId), event) };
+    default:
+      return state;
+  }
+}
+
+/** @type {Step<Extract<FeedEvent, { kind: 'text' }>>} */
+function onText(state, event) {
+  const text = event.of === 'chat' ? withPiece(state.preview?.text ?? '', event) : undefined;
+  if (text === undefined) return state;
+  return { ...state, preview: text === '' ? undefined : { text, spans: [] } };
 }
 
 /** @type {Step<RunEvent<'run'>>} */

@@ -43,7 +43,7 @@ const modules = [
 ];
 
 /** Those that the terminal shares. */
-const clientModules = ['conversation', 'child-facts', 'duration'];
+const clientModules = ['conversation', 'text-piece', 'child-facts', 'duration'];
 
 /** Serves the page, its modules, and their two libraries under `/vendor/`. */
 export function servePage(app: FastifyInstance): void {
