@@ -5,7 +5,7 @@ import type { Feed } from '../queue/feed.ts';
 import { readableText } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/base/command.ts';
 import { readActivity } from '../store/reads/read-activity.ts';
-import { readTimeline } from '../store/reads/read-timeline.ts';
+import { readTimeline, type TimelineRequest } from '../store/reads/read-timeline.ts';
 
 export type TimelineDeps = {
   readonly store: Pick<Store, 'read'>;
@@ -23,13 +23,19 @@ export function createTimeline(
 ): TimelineReader {
   return {
     sessionOf: (route) => laneKeyFor(route) + restoreMark,
-    read: async (route, options) => {
-      const items = await store.read(readTimeline, { laneKey: laneKeyFor(route), ...options });
-      return items.map(withoutScaffolding).map((item) => withCleanReason(item, redact));
-    },
+    read: (route, options) => readItems({ store, redact }, { laneKey: laneKeyFor(route), ...options }),
     standing: (route) => store.read(readActivity, { laneKey: laneKeyFor(route) }),
     watch: (route, onEvent, signal) => feed.watch(laneKeyFor(route), onEvent, signal),
   };
+}
+
+/** Reads a lane's messages as clients show them. */
+export async function readItems(
+  { store, redact }: Pick<TimelineDeps, 'store' | 'redact'>,
+  request: TimelineRequest,
+): Promise<readonly TimelineItem[]> {
+  const items = await store.read(readTimeline, request);
+  return items.map(withoutScaffolding).map((item) => withCleanReason(item, redact));
 }
 
 /** An answer is copied without what was never said, such as reasoning in tags. */

@@ -1,5 +1,5 @@
 /**
- * What a reader of a session's feed receives, over server-sent events and WebSocket alike. A reader that applies every
+ * Frames to a reader of a session's feed, over server-sent events and WebSocket alike. A reader that applies every
  * frame (`src/client/conversation.js`) has what the store has, however often it reconnects: the first frame is a
  * snapshot, and so is the one after a pause in which it fell behind.
  */
@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { feedEventSchema } from './feed.ts';
 import { timelineActivitySchema, timelineItemSchema } from './timeline.ts';
 
-/** What the model has written of the message that it is writing. Each text replaces what the reader has. */
+/** The message that the model is writing, so far. Each text replaces what the reader has. */
 const draftSchema = z.object({
   runId: z.string(),
   assistant: z.string(),
@@ -15,11 +15,13 @@ const draftSchema = z.object({
   /** `assistant` without text that is never sent. */
   chat: z.string(),
 });
+/** A message that the model is writing. */
 export type FeedDraft = Readonly<z.output<typeof draftSchema>>;
 
 /** Where to resume: the frame's place in the feed, for `Last-Event-ID`. Opaque to readers. */
 const id = z.string();
 
+/** Schema of a frame. */
 export const feedFrameSchema = z.discriminatedUnion('type', [
   /**
    * Replaces every message after position `after`, the activity and the draft. A reader that hasn't reached `after` drops
@@ -28,7 +30,7 @@ export const feedFrameSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('snapshot'),
     id,
-    /** The session's key. After a restore of the database it has a suffix, and positions count anew. */
+    /** The session's key. After a restore of the database it has a suffix, and positions start over. */
     of: z.string(),
     after: z.number(),
     items: z.array(timelineItemSchema).readonly(),

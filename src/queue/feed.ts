@@ -57,10 +57,7 @@ export function createFeed({ clock, log, live, capacity = 64 }: FeedDeps): Feed 
   const watchers: Listeners<ClientEvent> = new Map();
   const subscribers: Listeners<FeedEvent> = new Map();
   const writers: Listeners<undefined> = new Map();
-  /** Lanes that other processes follow, and until when. */
-  const followed = new Map<string, number>();
-
-  const isFollowedElsewhere = (laneKey: string) => (followed.get(laneKey) ?? 0) > clock.now();
+  const elsewhere = createFollowedLanes(clock);
   const call = <Event>(listeners: Listeners<Event>, laneKey: string, event: Event) => {
     for (const listener of [...(listeners.get(laneKey) ?? [])]) attempt(() => listener(event), laneKey, log);
   };
@@ -70,19 +67,17 @@ export function createFeed({ clock, log, live, capacity = 64 }: FeedDeps): Feed 
   };
   const tell = (laneKey: string, event: FeedEvent) => {
     hear(laneKey, event);
-    if (isForClients(event) || isFollowedElsewhere(laneKey))
-      live.publish({ kind: 'timeline', laneKey, event });
+    if (isForClients(event) || elsewhere.has(laneKey)) live.publish({ kind: 'timeline', laneKey, event });
   };
   const requestText = (laneKey: string) => {
     call(writers, laneKey, undefined);
     live.publish({ kind: 'follow', laneKey, isNew: true });
   };
   const announceFollow = async (laneKey: string, signal: AbortSignal) => {
-    requestText(laneKey);
-    for (;;) {
+    if (!signal.aborted) requestText(laneKey);
+    while (!signal.aborted) {
       await clock.wait(repeatMs, signal);
-      if (signal.aborted) return;
-      live.publish({ kind: 'follow', laneKey });
+      if (!signal.aborted) live.publish({ kind: 'follow', laneKey });
     }
   };
   const publish = (laneKey: string, event: FeedEvent) => {
@@ -94,7 +89,7 @@ export function createFeed({ clock, log, live, capacity = 64 }: FeedDeps): Feed 
   return {
     publish,
     gaveUp: ({ laneKey, ...end }) => publish(laneKey, { kind: 'run', state: 'ended', ...end }),
-    isFollowed: (laneKey) => subscribers.has(laneKey) || isFollowedElsewhere(laneKey),
+    isFollowed: (laneKey) => subscribers.has(laneKey) || elsewhere.has(laneKey),
     watch: (laneKey, onEvent, signal) => listen(watchers, { laneKey, listener: onEvent, signal }),
     watchAll: (onChange, signal) => {
       const listener = (event: ClientEvent) => changesLane(event) && onChange();
@@ -112,10 +107,22 @@ export function createFeed({ clock, log, live, capacity = 64 }: FeedDeps): Feed 
     requestText,
     onTextRequest: (laneKey, listener, signal) => listen(writers, { laneKey, listener, signal }),
     follow: (laneKey, isNew = false) => {
-      // Expired entries are removed here, because a lane may never be published in again.
-      for (const known of followed.keys()) if (!isFollowedElsewhere(known)) followed.delete(known);
-      followed.set(laneKey, clock.now() + followTtlMs);
+      elsewhere.add(laneKey);
       if (isNew) call(writers, laneKey, undefined);
+    },
+  };
+}
+
+/** Lanes that other processes follow, for as long as they say so. */
+function createFollowedLanes(clock: Clock) {
+  const until = new Map<string, number>();
+  const has = (laneKey: string) => (until.get(laneKey) ?? 0) > clock.now();
+  return {
+    has,
+    add: (laneKey: string) => {
+      // Expired entries are removed here, because a lane may never be published in again.
+      for (const known of until.keys()) if (!has(known)) until.delete(known);
+      until.set(laneKey, clock.now() + followTtlMs);
     },
   };
 }

@@ -34,6 +34,7 @@ import {
   programAccount,
   programLaneKey,
 } from '../service/program-calls.ts';
+import { createSessionFeeds } from '../service/session-feeds.ts';
 import { noEffects } from '../store/base/effects.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
@@ -125,6 +126,7 @@ export async function openServer(
     trustedProxies: config.trustedProxies,
     maxUploadBytes: bytesOf(config.media.maxMb),
     programs: openProgramCalls(stage, policy),
+    feeds: { feeds: createSessionFeeds(stage), mainLane: () => ownerLane(stage, policy).key },
     operations: {
       texts: stage.texts,
       policy,
@@ -257,27 +259,30 @@ async function makeFolder(path: string): Promise<void> {
 
 /** Lets programs reach agents like the page does, with the authority of the access token's holder, the owner. */
 export function openAgentService(stage: StageDeps, policy: InboundPolicy): AgentService {
-  const { config, channels, store, clock, probe, feed, dispatcher } = stage;
-  const ownerLane = (asked: string | undefined): LaneSpec => {
-    const agent = findAgent(config.agents, asked, policy.defaultAgent);
-    const local = channels.find(({ localPeer }) => localPeer !== undefined);
-    if (!agent || local?.localPeer === undefined)
-      throw new ParleyError('invalid_input', `There is no agent ${asked ?? policy.defaultAgent}.`);
-    const { id: channel, localPeer } = local;
-    const route = { channel, account: accountId(localPeer), conversation: conversationId(localPeer) };
-    // The caller names the agent: no binding chooses another.
-    const agentGate = { ...policy, bindings: [], defaultAgent: agentId(agent.id) };
-    return {
-      key: localLaneKey(agentGate, { route, peer: localPeer }),
-      class: 'main',
-      agentId: agent.id,
-      chatKind: 'dm',
-      settings: queueSettingsFor(policy, { channel, conversation: localPeer, kind: 'dm' }),
-      newSessionId: newRowId(),
-    };
-  };
+  const { store, clock, probe, feed, dispatcher } = stage;
   const { dispatch: start, reserve } = dispatcher;
-  return createAgentService({ store, clock, probe, feed, ownerLane, start, reserve });
+  const laneOf = (agent: string | undefined) => ownerLane(stage, policy, agent);
+  return createAgentService({ store, clock, probe, feed, ownerLane: laneOf, start, reserve });
+}
+
+/** Returns the lane of the owner's main conversation with an agent, the default one if none is named. */
+function ownerLane({ config, channels }: StageDeps, policy: InboundPolicy, asked?: string): LaneSpec {
+  const agent = findAgent(config.agents, asked, policy.defaultAgent);
+  const local = channels.find(({ localPeer }) => localPeer !== undefined);
+  if (!agent || local?.localPeer === undefined)
+    throw new ParleyError('invalid_input', `There is no agent ${asked ?? policy.defaultAgent}.`);
+  const { id: channel, localPeer } = local;
+  const route = { channel, account: accountId(localPeer), conversation: conversationId(localPeer) };
+  // The caller names the agent: no binding chooses another.
+  const agentGate = { ...policy, bindings: [], defaultAgent: agentId(agent.id) };
+  return {
+    key: localLaneKey(agentGate, { route, peer: localPeer }),
+    class: 'main',
+    agentId: agent.id,
+    chatKind: 'dm',
+    settings: queueSettingsFor(policy, { channel, conversation: localPeer, kind: 'dm' }),
+    newSessionId: newRowId(),
+  };
 }
 
 /** Lets programs that speak OpenAI's API reach the agents, each in conversations of its own. */

@@ -63,7 +63,10 @@ export class RunFeed {
     this.#costs = [];
     if (event.type === 'tool_execution_end') this.#outputs.delete(event.callId);
     if (event.type === 'agent_end') this.end(event.reason === 'natural' ? undefined : event.reason);
-    for (const fact of factsOf(event, runId)) this.publish(fact);
+    for (const fact of factsOf(event, runId)) {
+      if (fact.kind === 'answer') this.#text.end();
+      this.publish(fact);
+    }
   }
 
   /** The run's end is stored. `reason`: why it isn't a natural one. */
@@ -163,6 +166,12 @@ class TextPieces {
     const pieces = this.#piecesOf(event);
     if (!isFollowed) return [];
     return event.type === 'content_delta' ? [...pieces, ...this.#grow(message)] : pieces;
+  }
+
+  /** The message is complete, and stored: followers have it otherwise. */
+  end(): void {
+    this.#begin(undefined);
+    this.#message = undefined;
   }
 
   /** Returns the present message as written so far; none before there is one. */

@@ -22,8 +22,8 @@ export type ApiCall<Input extends z.ZodType = z.ZodType, Answer extends z.ZodTyp
   /** One sentence that says what the call does, for readers of the API's description. */
   readonly summary: string;
   readonly access: Exclude<RouteAccess, 'webhook'>;
-  /** The scope with which a token may make it; absent: no token may. */
-  readonly scope?: TokenScope;
+  /** The scope with which a token may make it, or several of which one is enough; absent: no token may. */
+  readonly scope?: TokenScope | readonly TokenScope[];
   /** The query of a GET, the body of a POST. */
   readonly input?: Input;
   /** Absent: the answer has no body. */

@@ -219,7 +219,8 @@ export function closeSocket(socket: WebSocket, code: number, reason: string): vo
   setTimeout(() => socket.terminate(), closeGraceMs).unref();
 }
 
-function watchHeartbeat(socket: WebSocket): void {
+/** Terminates the socket when the other side stops answering. */
+export function watchHeartbeat(socket: WebSocket): void {
   let isAlive = true;
   socket.on('pong', () => {
     isAlive = true;

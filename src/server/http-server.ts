@@ -32,6 +32,7 @@ import {
   limitConnections,
   serverOptionsOf,
 } from './connection-limits.ts';
+import { type FeedRouteDeps, mountFeed, type OpenFeeds } from './feed-routes.ts';
 import { createIdentityCheck, signInIdOf } from './identity.ts';
 import { mountOpenAi } from './openai/routes.ts';
 import { servePage } from './page-files.ts';
@@ -72,6 +73,8 @@ export type HttpServerDeps = {
   readonly operations: Omit<GatewayDeps, 'store' | 'log' | 'status' | 'signIns' | 'issueLinks' | 'cutToken'>;
   /** Calls of programs in OpenAI's API; its routes are absent without them. */
   readonly programs?: ProgramCalls;
+  /** The feeds of sessions; their route is absent without them. */
+  readonly feeds?: Pick<FeedRouteDeps, 'feeds' | 'mainLane'>;
   /** The text of `/metrics`; the route is absent without it. */
   metrics?(): Promise<string>;
 };
@@ -161,13 +164,19 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   const limiter = createAttemptLimiter({ clock, lockouts: storedLockouts({ store, clock, log }) });
   const signIns = createSignIns({
     ...{ token, store, clock, log },
-    inUse: routes.sessionsInUse,
+    inUse: () => new Set([...routes.sessionsInUse(), ...(feeds?.sessionsInUse() ?? [])]),
     onUse: () => watch.hurry(),
     onEnd: (session) => {
       routes.closeSockets({ session }, 'signed out');
-      requests.end(session);
+      cut(session);
     },
   });
+  /** Ends the open requests of a sign-in or token. */
+  const cut = (id: string) => {
+    feeds?.end(id);
+    requests.end(id);
+  };
+  let feeds: OpenFeeds | undefined;
   const watch = watchSignIns(signIns, log);
   app.addHook('onListen', async () => watch.start());
   app.addHook('preClose', async () => watch.stop());
@@ -178,43 +187,50 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   const cookieName = () => `parley-${parts.port()}`;
 
   app.register(cookiePlugin);
-  registerSockets(app, log, routes);
-  mountRequestAuth(app, {
+  registerSockets(app, log, () => {
+    routes.closeSockets('all', 'going away');
+    feeds?.close();
+  });
+  const identify = mountRequestAuth(app, {
     log,
     identities,
     cookieName,
-    origins: () =>
-      allowedOrigins({
-        port: parts.port(),
-        configured: deps.allowedHosts ?? [],
-        own: () => ownAddresses(deps.host),
-      }),
+    origins: () => originsFor(deps, parts.port()),
     sourceOf: whose,
   });
   const requests = watchRequests(app);
   describeApi(app, { version: deps.version, cookieName });
   app.register(async (scope) => {
     const { operations, status } = deps;
-    mountStatus(scope, deps);
-    const cutToken = requests.end;
-    serveOperations(scope, { ...operations, store, log, status, signIns, issueLinks: parts.links, cutToken });
-    mountSignIn(scope, {
-      cookieName,
-      codes: parts.codes,
+    serveOperations(scope, {
+      ...operations,
+      store,
+      log,
+      status,
       signIns,
-      limiter,
-      identities,
-      sourceOf: whose,
+      issueLinks: parts.links,
+      cutToken: cut,
     });
-    const { programs, maxUploadBytes = 0 } = deps;
-    if (programs) mountOpenAi(scope, { programs, maxImageBytes: maxUploadBytes });
-    servePage(scope);
-    routes.mount(scope);
-    if (deps.plugins) mountPluginRoutes(scope, deps.plugins);
+    mountSignIn(scope, { cookieName, codes: parts.codes, signIns, limiter, identities, sourceOf: whose });
+    if (deps.feeds) feeds = mountFeed(scope, { ...deps.feeds, store, identify });
+    mountOthers(scope, deps, routes);
   });
 }
 
-function registerSockets(app: FastifyInstance, log: Log, routes: Parts['routes']): void {
+function mountOthers(scope: FastifyInstance, deps: HttpServerDeps, routes: Parts['routes']): void {
+  const { programs, maxUploadBytes = 0 } = deps;
+  mountStatus(scope, deps);
+  if (programs) mountOpenAi(scope, { programs, maxImageBytes: maxUploadBytes });
+  servePage(scope);
+  routes.mount(scope);
+  if (deps.plugins) mountPluginRoutes(scope, deps.plugins);
+}
+
+function originsFor({ allowedHosts = [], host }: HttpServerDeps, port: number) {
+  return allowedOrigins({ port, configured: allowedHosts, own: () => ownAddresses(host) });
+}
+
+function registerSockets(app: FastifyInstance, log: Log, closeAll: () => void): void {
   app.register(websocketPlugin, {
     options: { maxPayload: maxFrameBytes },
     errorHandler: (error, socket) => {
@@ -222,7 +238,7 @@ function registerSockets(app: FastifyInstance, log: Log, routes: Parts['routes']
       socket.terminate();
     },
     preClose: (done) => {
-      routes.closeSockets('all', 'going away');
+      closeAll();
       done();
     },
   });

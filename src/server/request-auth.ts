@@ -12,8 +12,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. Default: the owner. */
     readonly access?: RouteAccess;
-    /** The scope with which a token may call the route. Default: no token may. */
-    readonly scope?: TokenScope;
+    /** The scope with which a token may call the route, or several of which one is enough. Default: no token may. */
+    readonly scope?: TokenScope | readonly TokenScope[];
     /** True for routes that may be upgraded to a WebSocket. */
     readonly isSocket?: boolean;
   }
@@ -39,8 +39,14 @@ export type Refusal = {
   readonly text?: string;
 };
 
-/** Adds the choke point before every handler, including unknown paths and WebSocket upgrades. */
-export function mountRequestAuth(app: FastifyInstance, deps: RequestAuthDeps): void {
+/**
+ * Adds the choke point before every handler, including unknown paths and WebSocket upgrades. Returns what identifies the
+ * caller of an open request again.
+ */
+export function mountRequestAuth(
+  app: FastifyInstance,
+  deps: RequestAuthDeps,
+): (request: FastifyRequest) => Promise<Identity> {
   app.decorateRequest('identity', undefined);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
@@ -64,6 +70,7 @@ export function mountRequestAuth(app: FastifyInstance, deps: RequestAuthDeps): v
     deps.log.error({ path: request.routeOptions.url, reason: String(error) }, 'http.failed');
     return refuse(reply, { status: 500, code: 'internal' });
   });
+  return (request) => identify(app, request, deps);
 }
 
 async function refusalOf(
@@ -103,7 +110,7 @@ function identify(app: FastifyInstance, request: FastifyRequest, deps: RequestAu
 
 type RouteRule = {
   readonly access: RouteAccess;
-  readonly scope: TokenScope | undefined;
+  readonly scope: TokenScope | readonly TokenScope[] | undefined;
   /** A browser's cookie doesn't count. */
   readonly bearerOnly: boolean;
 };
@@ -115,7 +122,7 @@ function identityRefusal(identity: Identity, { access, scope, bearerOnly }: Rout
     case 'token': {
       // One text for every route, whether it exists or not.
       const text = `The token “${identity.token.name}” may not do this. Its scopes: ${identity.token.scopes.join(', ')}.`;
-      const isEnough = scope !== undefined && identity.token.scopes.includes(scope);
+      const isEnough = [scope].flat().some((one) => one !== undefined && identity.token.scopes.includes(one));
       return isEnough ? undefined : { status: 403, code: 'scope_missing', text };
     }
     case 'session':

@@ -106,6 +106,8 @@ describeRow('the API', (atEnd) => {
       'post /api/agent': () => post('/api/agent', { message: 'hello', key: 'one' }),
       'get /api/agent/wait': () => get(`/api/agent/wait?runId=${runId}`),
       'post /api/agent/cancel': () => post('/api/agent/cancel', { runId }),
+      // The run that was just cancelled ends its feed.
+      'get /api/feed': () => get(`/api/feed?run=${runId}`),
       'get /api/sessions': () => get('/api/sessions'),
       'get /api/sessions/show': () => get(`/api/sessions/show?id=${session.id}`),
       'get /api/sessions/messages': () => get(`/api/sessions/messages?id=${session.id}&limit=1`),

@@ -11,6 +11,7 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { AcceptedCall, ProgramCaller, ProgramCalls, RefusedCall } from '../../service/program-calls.ts';
 import type { RunResult } from '../../store/reads/read-run-result.ts';
 import type { ApiCall } from '../api-call.ts';
+import { type EventStream, openEventStream } from '../event-stream.ts';
 import type { Identity } from '../identity.ts';
 import { openAiError } from '../openai-error.ts';
 import {
@@ -27,7 +28,7 @@ import {
   responsePrefix,
   usageChunkOf,
 } from './answers.ts';
-import { Deltas, type EventStream, openEventStream } from './event-stream.ts';
+import { Deltas } from './deltas.ts';
 import { BadRequest, chatRequest, type OpenAiAsk, readAsk, responseRequest } from './read-request.ts';
 
 export type OpenAiDeps = {

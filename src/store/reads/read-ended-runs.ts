@@ -1,7 +1,10 @@
 /** The ends of a lane's runs, in order, so that a follower learns each once, however long they were away. */
-import type { StoreQuery } from '../base/command.ts';
+import { textOf } from '#contracts/message.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
 import { findRow } from '../base/row-access.ts';
 
+/** The end of a run. */
 export type EndedRun = {
   readonly runId: string;
   /** Which end of the lane this was, from 1. */
@@ -26,25 +29,25 @@ export const readEndedRuns: StoreQuery<
       .orderBy('endNumber')
       .limit(limit)
       .execute();
-    return rows.map(({ id, endNumber, endReason }) => ({
-      ...{ runId: id, number: endNumber ?? 0, reason: endReason ?? '' },
-    }));
+    return rows.map(({ id, endNumber, endReason }) => {
+      return { runId: id, number: endNumber ?? 0, reason: endReason ?? '' };
+    });
   },
 };
 
-/** Reads the number of the lane's latest end; 0 before the first. */
-export const readLastEnd: StoreQuery<{ readonly laneKey: string }, number> = {
+/** Reads the lane's latest end; undefined before the first. */
+export const readLastEnd: StoreQuery<{ readonly laneKey: string }, Omit<EndedRun, 'reason'> | undefined> = {
   query: 'readLastEnd',
   run: async (tx, { laneKey }) => {
     const row = await tx.db
       .selectFrom('runs')
-      .select('endNumber')
+      .select(['id', 'endNumber'])
       .where('laneKey', '=', laneKey)
       .where('endNumber', 'is not', null)
       .orderBy('endNumber', 'desc')
       .limit(1)
       .executeTakeFirst();
-    return row?.endNumber ?? 0;
+    return row && { runId: row.id, number: row.endNumber ?? 0 };
   },
 };
 
@@ -53,8 +56,13 @@ export type RunPlace = {
   readonly laneKey: string;
   /** Another one if its message was merged into that. */
   readonly runId: string;
-  /** `natural`, or why it ended otherwise; absent while it hasn't. */
-  readonly endReason?: string;
+  /** Absent while it hasn't ended. */
+  readonly end?: {
+    /** `natural`, or why it ended otherwise. */
+    readonly reason: string;
+    /** The last answer as the model wrote it; absent if there is none. */
+    readonly answer?: string;
+  };
 };
 
 /** Finds a run by its id, or by the id that was reserved for it when its message arrived. */
@@ -68,17 +76,30 @@ export const findRunPlace: StoreQuery<{ readonly runId: string }, RunPlace | und
       .executeTakeFirst();
     const taken = item?.runId ?? runId;
     const run = await findRow(tx, 'runs', taken, ['laneKey', 'state', 'endReason']);
-    if (run)
-      return {
-        ...{ laneKey: run.laneKey, runId: taken },
-        ...(run.state === 'finished' && { endReason: run.endReason ?? '' }),
-      };
+    if (run) {
+      const isOver = run.state === 'finished';
+      const end = isOver && { reason: run.endReason ?? '', ...(await readAnswer(tx, taken)) };
+      return { laneKey: run.laneKey, runId: taken, ...(end && { end }) };
+    }
     if (item === undefined) return undefined;
     const { laneKey, state, outcome } = item;
     // No run ever took it.
-    return { laneKey, runId, ...(state === 'ended' && { endReason: outcome ?? '' }) };
+    return { laneKey, runId, ...(state === 'ended' && { end: { reason: outcome ?? '' } }) };
   },
 };
+
+async function readAnswer(tx: Tx, runId: string): Promise<{ readonly answer?: string }> {
+  const answered = await tx.db
+    .selectFrom('inbox')
+    .innerJoin('transcript', 'transcript.id', 'inbox.answer')
+    .select('transcript.parts')
+    .where('inbox.runId', '=', runId)
+    .where('inbox.outcome', '=', 'answered')
+    .orderBy('inbox.seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return answered ? { answer: textOf(json.parts(answered.parts)) } : {};
+}
 
 /** Says whether there is such a lane. */
 export const findLane: StoreQuery<{ readonly laneKey: string }, boolean> = {

@@ -7,6 +7,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { findRow } from '../base/row-access.ts';
 
+/** A page of a lane's messages. */
 export type TimelineRequest = { readonly laneKey: string; readonly after?: number; readonly limit: number };
 
 /**

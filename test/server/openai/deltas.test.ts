@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Deltas } from '../../../src/server/openai/event-stream.ts';
+import { Deltas } from '../../../src/server/openai/deltas.ts';
 
 /** Takes a message as it grows by one character at a time. */
 function write(deltas: Deltas, text: string): string {

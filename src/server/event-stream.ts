@@ -2,9 +2,12 @@
 import { once } from 'node:events';
 import type { FastifyReply } from 'fastify';
 
+/** An open stream of server-sent events. */
 export interface EventStream {
   /** Writes an event; resolves once the reader has room for the next. Returns false when they are gone. */
   send(event: object, name?: string): Promise<boolean>;
+  /** Does the same with events as they are sent. */
+  write(events: string): Promise<boolean>;
   /** Writes text that isn't JSON, and ends the stream. */
   end(data?: string): void;
 }
@@ -31,46 +34,20 @@ export function openEventStream(reply: FastifyReply, signal: AbortSignal): Event
       raw.destroy();
     }
   };
+  const write = async (events: string) => {
+    if (signal.aborted || raw.destroyed) return false;
+    if (!raw.write(events)) await room();
+    return !raw.destroyed;
+  };
   return {
-    send: async (event, name) => {
-      if (signal.aborted || raw.destroyed) return false;
+    write,
+    send: (event, name) => {
       const head = name === undefined ? '' : `event: ${name}\n`;
-      if (!raw.write(`${head}data: ${JSON.stringify(event)}\n\n`)) await room();
-      return !raw.destroyed;
+      return write(`${head}data: ${JSON.stringify(event)}\n\n`);
     },
     end: (data) => {
       clearInterval(beat);
       raw.end(data === undefined ? undefined : `data: ${data}\n\n`);
     },
   };
-}
-
-/**
- * Divides a text that grows, and begins again with each message of the model, into pieces that are only ever appended:
- * a further message begins after an empty line.
- */
-export class Deltas {
-  #sent = '';
-  #isDivided = false;
-
-  /** Returns what to append, given the present message so far; empty if there is nothing yet. */
-  take(text: string): string {
-    // Half of a character waits for the other half.
-    const whole = /[\uD800-\uDBFF]$/.test(text) ? text.slice(0, -1) : text;
-    if (whole.startsWith(this.#sent) && !this.#isDivided) {
-      const more = whole.slice(this.#sent.length);
-      this.#sent = whole;
-      return more;
-    }
-    this.#isDivided ||= this.#sent !== '';
-    if (whole === '') return '';
-    this.#sent = whole;
-    this.#isDivided = false;
-    return `\n\n${whole}`;
-  }
-
-  /** Returns what is still missing of the complete answer. */
-  finish(text: string): string {
-    return this.#sent.trimEnd() === text.trimEnd() && !this.#isDivided ? '' : this.take(text);
-  }
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
-import { openEventStream } from '../../../src/server/openai/event-stream.ts';
+import { openEventStream } from '../../src/server/event-stream.ts';
 
 it('waits for a reader who takes nothing, instead of piling up what they miss', async () => {
   const event = { text: 'x'.repeat(100_000) };
