@@ -1,4 +1,4 @@
-import { describe, test } from 'vitest';
+import { beforeAll, beforeEach, describe, test } from 'vitest';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import {
@@ -11,34 +11,22 @@ import {
   labels,
   untilAsked,
 } from './asked-calls.ts';
-import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { forgetEffects } from './asking-tool.ts';
+import { countEvents, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { describeRow } from './describe-row.ts';
+import type { Play } from './kill-scenarios.ts';
 import { pageToken } from './page-state.ts';
 import { webPerson } from './person.ts';
 import { answerQuestion, answerTo } from './questions.ts';
-import { type AtEnd, type ChannelName, type Config, openStage, type Stage, startStage } from './stage.ts';
+import { type ChannelName, openStage, type Stage, startStage } from './stage.ts';
 import { isSubagent } from './subagent-play.ts';
 import { ada, eve } from './telegram-chat.ts';
 import { until } from './until.ts';
 
-const channels: readonly ChannelName[] = ['telegram', 'discord', 'signal', 'web', 'terminal'];
+/** Together in one gateway. The owner has one conversation on the page and in the terminal, so these are apart. */
+const places: readonly (readonly ChannelName[])[] = [['telegram', 'discord', 'signal', 'web'], ['terminal']];
 const approved = endedAs('approved by them');
 const answer = answerTo('question-1');
-
-type Settings = {
-  readonly reply?: (body: WireBody, count: number) => Reply;
-  readonly config?: Config;
-  readonly networks?: readonly ChannelName[];
-};
-
-/** Starts a gateway whose agent calls `once` first, and lets a person ask something on Telegram. */
-async function startAsked(atEnd: AtEnd, { reply = callsOnce.reply, config, networks = [] }: Settings = {}) {
-  const stage = await startStage({ config: { ...asksAboutOnce, ...config }, networks }, atEnd);
-  stage.model.script(reply);
-  const person = stage.person('telegram');
-  person.says('question-1');
-  await untilAsked(person);
-  return { stage, person };
-}
 
 const resultsIn = (body: WireBody) =>
   body.messages.flatMap(blocksOf).filter(({ type }) => type === 'tool_result').length;
@@ -53,32 +41,61 @@ const endsOf = ({ dataDir }: Stage) =>
   readStore(dataDir, 'select state, decidedBy from callApprovals order by createdAt');
 
 describe.concurrent('a call that needs an approval', { timeout: 300_000 }, () => {
-  for (const channel of channels)
-    test(`asks, waits over a restart, and runs once approved on ${channel}`, async ({
+  for (const channels of places)
+    test(`asks, waits over a restart, and runs once approved on ${channels.join(', ')}`, async ({
       expect,
       onTestFinished,
     }) => {
-      const stage = await openStage({ config: asksAboutOnce, networks: [channel] }, onTestFinished);
+      const stage = await openStage({ config: asksAboutOnce, networks: channels }, onTestFinished);
       stage.model.script(callsOnce.reply);
       const parley = await stage.start();
-      const person = stage.person(channel);
-      person.says('question-1');
-      await untilAsked(person);
+      const people = channels.map((channel) => ({ channel, person: stage.person(channel) }));
+      for (const { person } of people) person.says('question-1');
+      for (const { person } of people) await untilAsked(person);
       await parley.stop();
       await stage.start();
-      await untilAsked(person);
-      person.presses(labels.approve);
-      await until(() => chatOf(person).join('\n') === [approved, answer].join('\n'), { what: 'the answer' });
-      await untilAtRest(stage.dataDir, 1);
-      expect(stage.effects()).toHaveLength(1);
+      for (const { person } of people) {
+        await untilAsked(person);
+        person.presses(labels.approve);
+      }
+      for (const { channel, person } of people)
+        await until(() => chatOf(person).join('\n') === [approved, answer].join('\n'), {
+          what: `the answer on ${channel}`,
+        });
+      await untilAtRest(stage.dataDir, channels.length);
+      expect(stage.effects()).toHaveLength(channels.length);
       expect(findBreaches(stage.dataDir)).toEqual([]);
     });
+});
 
-  test('decides a question once, only by those who may, and tells everyone else so', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const stage = await startStage({ config: asksAboutOnce }, onTestFinished);
+describeRow('calls that need an approval', (atEnd) => {
+  const owner = 590;
+  let stage: Stage;
+  let nextId = 501;
+  /** How many calls asked, and how many events came, before the test. */
+  let before = { calls: 0, events: 0 };
+
+  beforeAll(async () => {
+    const config = { ...asksAboutOnce, owners: [`telegram:${owner}`] };
+    stage = await startStage({ config, networks: ['web'] }, atEnd);
+  });
+  beforeEach(() => {
+    forgetEffects(stage.home);
+    before = { calls: endsOf(stage).length, events: countEvents(stage.dataDir) };
+  });
+  const ends = () => endsOf(stage).slice(before.calls);
+  const untilRest = (events: number) => untilAtRest(stage.dataDir, before.events + events);
+
+  /** Somebody asks something on Telegram, and the agent calls `once` first. */
+  async function startAsked(reply: Play['reply'] = callsOnce.reply) {
+    stage.model.script(reply);
+    const person = stage.person('telegram', nextId++);
+    person.says('question-1');
+    await untilAsked(person);
+    return person;
+  }
+
+  test('decides a question once, only by those who may, and tells everyone else so', async ({ expect }) => {
     const { telegram } = stage;
     stage.model.script(callsOnce.reply);
     const { chat } = telegram.world.addSupergroup('friends');
@@ -98,7 +115,7 @@ describe.concurrent('a call that needs an approval', { timeout: 300_000 }, () =>
     await press(eve, yes?.callback_data);
     await press(ada, 'a:zzzzzzzzzz:y');
     await press(ada, 'b:whatever');
-    expect(endsOf(stage)).toEqual([{ state: 'open', decidedBy: null }]);
+    expect(ends()).toEqual([{ state: 'open', decidedBy: null }]);
     await press(ada, no?.callback_data);
     await press(ada, no?.callback_data);
     await press(ada, yes?.callback_data);
@@ -114,55 +131,52 @@ describe.concurrent('a call that needs an approval', { timeout: 300_000 }, () =>
     await until(() => telegram.botMessages(chat.id).some(({ text }) => text === answer), {
       what: 'the answer',
     });
-    await untilAtRest(stage.dataDir, 8);
+    await untilRest(8);
     expect(telegram.botMessages(chat.id)[0]?.text).toContain(`once: refused by ${by}.`);
     expect(stage.effects()).toEqual([]);
     expect(resultsRead(stage)).toContain('permission denied');
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('runs a call that an owner on another network approves', async ({ expect, onTestFinished }) => {
-    const { stage, person } = await startAsked(onTestFinished, { networks: ['web'] });
+  test('runs a call that an owner on another network approves', async ({ expect }) => {
+    const person = await startAsked();
     const page = webPerson(() => stage.parley());
-    const [{ id } = {}] = readStore(stage.dataDir, 'select id from callApprovals');
+    const [{ id } = {}] = readStore(stage.dataDir, 'select id from callApprovals order by createdAt desc');
     page.says(`/approve ${id}`);
     await until(() => chatOf(person).includes(answer), { what: 'the answer' });
     page.close();
-    await untilAtRest(stage.dataDir, 2);
+    await untilRest(2);
     expect(chatOf(person)).toEqual([approved, answer]);
-    expect(endsOf(stage)).toEqual([{ state: 'approved', decidedBy: 'web:owner “you”' }]);
+    expect(ends()).toEqual([{ state: 'approved', decidedBy: 'web:owner “you”' }]);
     expect(stage.effects()).toHaveLength(1);
   });
 
-  test('refuses a call when nobody answers in time, and needs no answer after /stop', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { stage, person } = await startAsked(onTestFinished);
+  test('refuses a call when nobody answers in time, and needs no answer after /stop', async ({ expect }) => {
+    const person = await startAsked();
     expireAll(stage.dataDir);
     await until(() => chatOf(person).includes(answer), { what: 'the answer' });
     expect(chatOf(person)).toEqual([endedAs('nobody answered in time, so I didn’t do it'), answer]);
     expect(() => person.presses(labels.approve)).toThrow(/no button/);
-    const other = stage.person('telegram', 502);
+    const other = stage.person('telegram', nextId++);
     other.says('question-2');
     await untilAsked(other);
     other.says('/stop');
     await until(() => chatOf(other).some((text) => text.includes('no longer needed')), { what: 'the end' });
-    await untilAtRest(stage.dataDir, 3);
-    expect(endsOf(stage).map(({ state }) => state)).toEqual(['expired', 'void']);
+    await untilRest(3);
+    expect(ends().map(({ state }) => state)).toEqual(['expired', 'void']);
     expect(stage.effects()).toEqual([]);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('asks nothing again after Always, until that is taken back', async ({ expect, onTestFinished }) => {
+  test('asks nothing again after Always, until that is taken back', async ({ expect }) => {
     const reply = (body: WireBody): Reply =>
       resultsIn(body) < questionsAsked(body) ? { toolCalls: [{ name: 'once' }] } : answerQuestion(body);
-    const { stage, person } = await startAsked(onTestFinished, { reply });
+    const person = await startAsked(reply);
     person.presses(labels.always);
     await until(() => chatOf(person).includes(answer), { what: 'the first answer' });
     person.says('question-2');
     await until(() => chatOf(person).includes(answerTo('question-2')), { what: 'the second answer' });
-    expect(endsOf(stage)).toHaveLength(1);
+    expect(ends()).toHaveLength(1);
     expect(stage.effects()).toHaveLength(2);
     const [{ id } = {}] = readStore(stage.dataDir, 'select id from grants');
     person.says('/approvals');
@@ -180,10 +194,10 @@ describe.concurrent('a call that needs an approval', { timeout: 300_000 }, () =>
     expect(stage.effects()).toHaveLength(3);
   });
 
-  test('waits for each call of a batch on its own', async ({ expect, onTestFinished }) => {
+  test('waits for each call of a batch on its own', async ({ expect }) => {
     const reply = (body: WireBody): Reply =>
       resultsIn(body) === 0 ? { toolCalls: [{ name: 'once' }, { name: 'once' }] } : answerQuestion(body);
-    const { stage, person } = await startAsked(onTestFinished, { reply });
+    const person = await startAsked(reply);
     person.presses(labels.approve);
     await until(() => chatOf(person).join() === [approved, asked].join(), { what: 'the second question' });
     person.presses(labels.deny);
@@ -192,14 +206,14 @@ describe.concurrent('a call that needs an approval', { timeout: 300_000 }, () =>
     expect(stage.effects()).toHaveLength(1);
   });
 
-  test('asks about a sub-agent’s call in the conversation above it', async ({ expect, onTestFinished }) => {
+  test('asks about a sub-agent’s call in the conversation above it', async ({ expect }) => {
     const reply = (body: WireBody): Reply => {
       if (isSubagent(body))
         return resultsIn(body) === 0 ? { toolCalls: [{ name: 'once' }] } : { text: 'made' };
       if (resultsIn(body) > 0) return answerQuestion(body);
       return { toolCalls: [{ name: 'sessions_spawn', input: { task: 'make it', wait: true } }] };
     };
-    const { stage, person } = await startAsked(onTestFinished, { reply });
+    const person = await startAsked(reply);
     await stage.parley().stop();
     await stage.start();
     person.presses(labels.approve);
@@ -208,14 +222,9 @@ describe.concurrent('a call that needs an approval', { timeout: 300_000 }, () =>
     expect(stage.effects()).toHaveLength(1);
   });
 
-  test('asks an owner directly and on the page about a call without a conversation', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const config = { owners: [`telegram:${ada.id}`] };
-    const stage = await startStage({ config: { ...asksAboutOnce, ...config } }, onTestFinished);
+  test('asks an owner directly and on the page about a call without a conversation', async ({ expect }) => {
     stage.model.script((body, count) => (count === 1 ? { text: 'hi' } : callsOnce.reply(body, count)));
-    const person = stage.person('telegram', ada.id);
+    const person = stage.person('telegram', owner);
     person.says('hello');
     await until(() => chatOf(person).includes('hi'), { what: 'the owner is known' });
     const call = (path: string, body?: object) => callApi(stage, path, body);

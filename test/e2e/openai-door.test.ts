@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import OpenAI, { type APIError } from 'openai';
 import { beforeAll, test } from 'vitest';
+import { startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { lastUserText } from '../platforms/anthropic/wire.ts';
 import { onePixel } from '../support/one-pixel.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
@@ -16,6 +18,13 @@ import { type ParleyProcess, startParley } from './parley-process.ts';
 import { until } from './until.ts';
 
 const hello = (content = 'hello') => ({ model: 'main', messages: [{ role: 'user' as const, content }] });
+
+/** Arrive one after the other, faster than from a model that somebody waits for. */
+function wordsAbout(said: string): readonly string[] {
+  return `You said: “${said}”. Here the answer is long enough to be cut off in the middle of it, and a caller can go away.`.split(
+    /(?<= )/,
+  );
+}
 
 const idIn = (answer: unknown) => (answer as { readonly id: string }).id;
 
@@ -28,7 +37,10 @@ describeRow('the OpenAI-compatible address', (atEnd) => {
 
   beforeAll(async () => {
     dataDir = aFolder(atEnd);
-    parley = await startParley({ dataDir, env: {} });
+    const model = await startAnthropicServer();
+    atEnd(() => model.close());
+    model.script((body) => ({ chunks: wordsAbout(lastUserText(body)), chunkDelayMs: 5 }));
+    parley = await startParley({ dataDir, env: model.environment });
     atEnd(() => parley.kill());
     ownerToken = (await readFile(join(dataDir, 'token'), 'utf8')).trim();
     ({ id: tokenId, secret: apiKey } = await createToken('chat'));
