@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isLong } from '../support/long-run.ts';
 import { quoted } from './conservation.ts';
 import type { Account } from './crowd-report.ts';
@@ -19,6 +19,7 @@ import {
 import { databaseServer } from './own-database.ts';
 import { createRandom } from './random.ts';
 import { flushAll } from './redis-faults.ts';
+import type { AtEnd } from './stage.ts';
 import { answerSlowly, isFollowup, settingsFor, startTalking, type Talk } from './talk.ts';
 
 /** The minimum. */
@@ -36,10 +37,10 @@ const databases: readonly InstallationOptions['database'][] =
   databaseServer === undefined ? ['sqlite'] : isLong ? ['postgres', 'sqlite'] : ['postgres'];
 const restarted: typeof databases = isLong ? databases : ['sqlite'];
 
-describe.each(databases)('one gateway and three workers on %s', (database) => {
-  it('keeps order and answers once while workers and Redis are killed', async () => {
+describe.concurrent.each(databases)('one gateway and three workers on %s', (database) => {
+  it('keeps order and answers once while workers and Redis are killed', async ({ onTestFinished }) => {
     const random = createRandom(seed);
-    const parleys = await anInstallation(database, random);
+    const parleys = await anInstallation({ database, random }, onTestFinished);
     await parleys.start('gateway', { role: front });
     const members = new Map<string, Member>();
     for (const name of workers) members.set(name, await parleys.start(name, { role: back }));
@@ -68,10 +69,10 @@ describe.each(databases)('one gateway and three workers on %s', (database) => {
   }, 900_000);
 });
 
-describe.each(restarted)('one gateway and two workers on %s', (database) => {
-  it('loses and doubles nothing while each process is restarted in turn', async () => {
+describe.concurrent.each(restarted)('one gateway and two workers on %s', (database) => {
+  it('loses and doubles nothing while each process is restarted in turn', async ({ onTestFinished }) => {
     const random = createRandom(seed + 1);
-    const parleys = await anInstallation(database, random);
+    const parleys = await anInstallation({ database, random }, onTestFinished);
     const roles = { gateway: front, 'worker-1': back, 'worker-2': back } as const;
     const members = new Map<string, Member>();
     for (const [name, role] of Object.entries(roles)) members.set(name, await parleys.start(name, { role }));
@@ -99,10 +100,10 @@ describe.each(restarted)('one gateway and two workers on %s', (database) => {
 });
 
 async function anInstallation(
-  database: InstallationOptions['database'],
-  random: () => number,
+  { database, random }: { database: InstallationOptions['database']; random: () => number },
+  atEnd: AtEnd,
 ): Promise<Installation> {
-  const parleys = await openInstallation({ config, database }, (end) => onTestFinished(end));
+  const parleys = await openInstallation({ config, database }, atEnd);
   parleys.model.script((body) => answerSlowly(body, random));
   return parleys;
 }

@@ -38,7 +38,7 @@ async function startBusy(
   };
 }
 
-test('lists, promotes, edits and cancels waiting messages on Telegram during a run', async ({
+test.concurrent('lists, promotes, edits and cancels waiting messages on Telegram during a run', async ({
   expect,
   onTestFinished,
 }) => {
@@ -101,7 +101,7 @@ test('lists, promotes, edits and cancels waiting messages on Telegram during a r
   expect(findBreaches(dataDir)).toEqual([]);
 });
 
-test('lists, promotes and cancels waiting messages on the command line', async ({
+test.concurrent('lists, promotes and cancels waiting messages on the command line', async ({
   expect,
   onTestFinished,
 }) => {
@@ -131,7 +131,7 @@ test('lists, promotes and cancels waiting messages on the command line', async (
   expect(findBreaches(dataDir)).toEqual([]);
 });
 
-test('lists lanes on the page, promotes, edits and cancels their messages, and changes the mode', async ({
+test.concurrent('lists lanes on the page, promotes, edits and cancels their messages, and changes the mode', async ({
   expect,
   onTestFinished,
 }) => {

@@ -4,7 +4,7 @@
  * one point of each kind, `PARLEY_LONG=1` all of them.
  */
 
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { endsInResult, type WireBody } from '../platforms/anthropic/wire.ts';
@@ -13,7 +13,7 @@ import { quoted } from './conservation.ts';
 import { type Installation, type Member, openInstallation } from './installation.ts';
 import { databaseServer } from './own-database.ts';
 import { answerTo, questionOf, shownTwice } from './questions.ts';
-import type { StageNetwork } from './stage.ts';
+import type { AtEnd, StageNetwork } from './stage.ts';
 import { until } from './until.ts';
 
 const question = 'question-501-001';
@@ -24,11 +24,12 @@ const inARun: readonly KillPoint[] = isLong
   ? ['claimed', 'taken', 'model-called', 'streaming', 'turn-committed', 'tool-started', 'tool-finished']
   : ['tool-finished'];
 
-describe.skipIf(databaseServer === undefined)('a suspended worker', () => {
-  it.each(inARun)(
+describe.skipIf(databaseServer === undefined)('a suspended worker', { concurrent: true }, () => {
+  it.for(inARun)(
     'answers nothing twice after another worker took over at %s',
-    async (point) => {
-      const parleys = await anInstallation();
+    { timeout: 120_000 },
+    async (point, { onTestFinished }) => {
+      const parleys = await anInstallation(onTestFinished);
       await parleys.start('gateway', { role: 'gateway' });
       const still = await parleys.start('still', { role: 'worker', stopAt: `${point}:1` });
       says(parleys, question);
@@ -48,7 +49,6 @@ describe.skipIf(databaseServer === undefined)('a suspended worker', () => {
       expect(new Set(effects).size, 'each call had its effect once').toBe(effects.length);
       await expectLawful(parleys);
     },
-    120_000,
   );
 });
 
@@ -69,40 +69,44 @@ const allSendings: readonly Sending[] = [
 ];
 const sendings = isLong ? allSendings : allSendings.slice(1, 2);
 
-describe.skipIf(databaseServer === undefined)('a process suspended while it sends', () => {
-  it.each(sendings)(
-    'sends no part twice after it resumes at $point on $network',
-    async (sending) => {
-      const parleys = await anInstallation(sending.network === 'Discord' ? ['discord'] : []);
-      await parleys.start('gateway', { role: 'gateway' });
-      const still = await parleys.start('still', { role: 'worker', stopAt: `${sending.point}:1` });
-      const person = parleys.discord?.person(501);
-      const standing = () => person?.standing() ?? said(parleys);
-      const say = (text: string) => (person ? person.says(text) : says(parleys, text));
-      say(question);
-      await untilPaused(still);
-      await parleys.start('other', { role: 'worker' });
-      await untilState(parleys, sending.state);
-      still.continueRun();
-      say(next);
-      await until(() => standing().includes(answerTo(next)), { what: 'the next answer stands' });
-      await parleys.untilAtRest(2);
-      await until(() => parleys.logOf('still').includes('delivery.lease-lost'), {
-        what: 'it notices that its delivery is another’s',
-      });
+describe.skipIf(databaseServer === undefined)(
+  'a process suspended while it sends',
+  { concurrent: true },
+  () => {
+    it.for(sendings)(
+      'sends no part twice after it resumes at $point on $network',
+      { timeout: 120_000 },
+      async (sending, { onTestFinished }) => {
+        const networks = sending.network === 'Discord' ? (['discord'] as const) : [];
+        const parleys = await anInstallation(onTestFinished, networks);
+        await parleys.start('gateway', { role: 'gateway' });
+        const still = await parleys.start('still', { role: 'worker', stopAt: `${sending.point}:1` });
+        const person = parleys.discord?.person(501);
+        const standing = () => person?.standing() ?? said(parleys);
+        const say = (text: string) => (person ? person.says(text) : says(parleys, text));
+        say(question);
+        await untilPaused(still);
+        await parleys.start('other', { role: 'worker' });
+        await untilState(parleys, sending.state);
+        still.continueRun();
+        say(next);
+        await until(() => standing().includes(answerTo(next)), { what: 'the next answer stands' });
+        await parleys.untilAtRest(2);
+        await until(() => parleys.logOf('still').includes('delivery.lease-lost'), {
+          what: 'it notices that its delivery is another’s',
+        });
 
-      expect(standing().filter((text) => text === answerTo(question))).toHaveLength(sending.stands);
-      expect(standing().filter((text) => text === answerTo(next))).toHaveLength(1);
-      if (!person) expect(callsToSend(parleys, answerTo(question))).toBe(1);
-      await expectLawful(parleys);
-    },
-    120_000,
-  );
-});
+        expect(standing().filter((text) => text === answerTo(question))).toHaveLength(sending.stands);
+        expect(standing().filter((text) => text === answerTo(next))).toHaveLength(1);
+        if (!person) expect(callsToSend(parleys, answerTo(question))).toBe(1);
+        await expectLawful(parleys);
+      },
+    );
+  },
+);
 
-async function anInstallation(networks: readonly StageNetwork[] = []): Promise<Installation> {
-  const options = { config, database: 'postgres', networks } as const;
-  const parleys = await openInstallation(options, (end) => onTestFinished(end));
+async function anInstallation(atEnd: AtEnd, networks: readonly StageNetwork[] = []): Promise<Installation> {
+  const parleys = await openInstallation({ config, database: 'postgres', networks }, atEnd);
   parleys.model.script(reply);
   return parleys;
 }

@@ -1,12 +1,13 @@
 /** Telegram, Discord and Signal in one gateway: together where they should be, and apart everywhere else. */
-import { describe, test } from 'vitest';
+import { beforeAll, type ExpectStatic, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
 import type { StandingMessage as TelegramMessage } from '../platforms/telegram/types.ts';
-import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { type Crowd, crowdOf, forCrowd } from './crowd.ts';
+import { describeRow } from './describe-row.ts';
 import { discordOf } from './discord-side.ts';
 import { link, untilTold } from './linking.ts';
 import { discordNetwork } from './networks/discord.ts';
@@ -21,7 +22,7 @@ import { until } from './until.ts';
 
 const networks: readonly Network[] = [telegramNetwork, discordNetwork, signalNetwork];
 
-/** A gateway that is on all three networks and on nothing else. */
+/** On all three networks and on nothing else. */
 function openAll(atEnd: AtEnd, config: Config = {}, groupPolicy = 'open'): Promise<Stage> {
   return openStage(
     { config: { ...config, access: { groupPolicy } }, networks: ['discord', 'signal'] },
@@ -29,11 +30,14 @@ function openAll(atEnd: AtEnd, config: Config = {}, groupPolicy = 'open'): Promi
   );
 }
 
-/** Two people on each network. */
-function gatherOn(stage: Stage): readonly { readonly network: Network; readonly crowd: Crowd }[] {
+/** Two people on each network, who haven't written before. */
+function gatherOn(
+  stage: Stage,
+  firstId: number,
+): readonly { readonly network: Network; readonly crowd: Crowd }[] {
   return networks.map((network) => {
-    const people = [1001, 1002].map((id) => stage.person(network.channel, id));
-    return { network, crowd: crowdOf(people, network.name) };
+    const people = [firstId, firstId + 1].map((id) => stage.person(network.channel, id));
+    return { network, crowd: crowdOf(people, `${network.name} ${firstId}`) };
   });
 }
 
@@ -102,15 +106,37 @@ function sendUnsupported(stage: Stage): readonly string[] {
   ];
 }
 
-describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () => {
+type Refusal = {
+  readonly stage: Stage;
+  readonly act: 'says' | 'asks';
+  readonly why: { readonly outcome: string; readonly reason: string };
+  readonly expect: ExpectStatic;
+};
+
+/** A message in a group of each network stays without an answer, and the ledger says why. */
+async function recordsWhy({ stage, act, why, expect }: Refusal): Promise<void> {
+  const [events, asks] = [countEvents(stage.dataDir), stage.model.requests.length];
+  const rooms = roomsOf(stage);
+  for (const room of rooms) room[act]('question-of-no-account');
+  await untilAtRest(stage.dataDir, events + 3);
+  const recorded = readStore(stage.dataDir, 'select outcome, reason from ledger order by rowid');
+  expect(recorded.slice(events)).toEqual(rooms.map(() => why));
+  expect(stage.model.requests).toHaveLength(asks);
+}
+
+describeRow('one gateway on three networks', (atEnd) => {
+  let stage: Stage;
+
+  beforeAll(async () => {
+    stage = await openAll(atEnd);
+    await stage.start();
+  });
+
   test('continues one conversation across three networks, each answer where its question was asked', async ({
     expect,
-    onTestFinished,
   }) => {
-    const stage = await openAll(onTestFinished);
     const { model, dataDir } = stage;
-    await stage.start();
-    const [telegram, discord, signal] = networks.map(({ channel }) => stage.person(channel));
+    const [telegram, discord, signal] = networks.map(({ channel }) => stage.person(channel, 601));
     if (!telegram || !discord || !signal) throw new Error('test error: there are three networks');
     const gate = createGate();
     const isHeld = (body: WireBody) => questionOf(body) === 'question-on-discord';
@@ -145,83 +171,93 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('answers mentions in a group of each network at the same time', async ({ expect, onTestFinished }) => {
-    const stage = await openAll(onTestFinished);
+  test('answers mentions in a group of each network at the same time', async ({ expect }) => {
     const { model, dataDir } = stage;
     const rooms = roomsOf(stage);
-    await stage.start();
+    const [events, asks] = [countEvents(dataDir), model.requests.length];
     const gate = createGate();
     model.script((body) => ({ ...answerQuestion(body), hold: { gate } }));
     for (const [index, room] of rooms.entries()) room.asks(`question-${index}`);
-    await model.waitForRequest(3);
+    await model.waitForRequest(asks + 3);
     gate.open();
-    await untilAtRest(dataDir, 3);
+    await untilAtRest(dataDir, events + 3);
     for (const [index, room] of [...rooms.entries()].reverse()) room.asks(`question-${index}-again`);
-    await untilAtRest(dataDir, 6);
+    await untilAtRest(dataDir, events + 6);
 
     const asked = rooms.map((_, index) => [`question-${index}`, `question-${index}-again`]);
     expect(rooms.map((room) => room.standing())).toEqual(asked.map((questions) => questions.map(answerTo)));
     // No conversation saw the questions of another.
     const shown = model.requests.map(({ body }) => questionsIn(body));
-    expect(shown.slice(3).sort()).toEqual(asked);
+    expect(shown.slice(asks + 3).sort()).toEqual(asked);
     const direct = networks.map(({ channel }) => stage.person(channel).standing());
     expect(direct).toEqual([[], [], []]);
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test.for([
-    ['without a mention', 'open', 'says', 'ignored', 'not-mentioned'],
-    ['in a group that is not allowed', 'allowlist', 'asks', 'refused', 'group-not-allowed'],
-  ] as const)(
-    "records why it doesn't answer a group message %s (pitfall 52)",
-    async ([_, policy, act, outcome, reason], { expect, onTestFinished }) => {
-      const stage = await openAll(onTestFinished, {}, policy);
-      const rooms = roomsOf(stage);
-      await stage.start();
-      for (const room of rooms) room[act]('question-of-no-account');
-      await untilAtRest(stage.dataDir, 3);
-      const recorded = readStore(stage.dataDir, 'select outcome, reason from ledger');
-      expect(recorded).toEqual(rooms.map(() => ({ outcome, reason })));
-      expect(stage.model.requests).toEqual([]);
-    },
-  );
+  test("records why it doesn't answer a group message without a mention (pitfall 52)", async ({ expect }) => {
+    await recordsWhy({ stage, act: 'says', why: { outcome: 'ignored', reason: 'not-mentioned' }, expect });
+  });
+});
+
+describeRow('one gateway in groups of three networks that are not allowed', (atEnd) => {
+  let stage: Stage;
+
+  beforeAll(async () => {
+    stage = await openAll(atEnd, {}, 'allowlist');
+    await stage.start();
+  });
+
+  test("records why it doesn't answer a group message in a group that is not allowed (pitfall 52)", async ({
+    expect,
+  }) => {
+    await recordsWhy({
+      stage,
+      act: 'asks',
+      why: { outcome: 'refused', reason: 'group-not-allowed' },
+      expect,
+    });
+  });
 
   test('finds refused messages by the ids that people see, on the command line and the page', async ({
     expect,
-    onTestFinished,
   }) => {
-    const stage = await openAll(onTestFinished, {}, 'allowlist');
     const rooms = roomsOf(stage);
-    const { url } = await stage.start();
+    const { url } = stage.parley();
+    const events = countEvents(stage.dataDir);
     const asked = rooms.map((room) => room.asks('question-of-no-account'));
     const unsupported = sendUnsupported(stage);
-    await untilAtRest(stage.dataDir, 6);
+    await untilAtRest(stage.dataDir, events + 6);
     const env = { PARLEY_DATA_DIR: stage.dataDir };
     const headers = { authorization: `Bearer ${pageToken}` };
-    for (const [ids, reason] of [
-      [asked, 'group-not-allowed'],
-      [unsupported, 'unsupported-event'],
-    ] as const)
-      for (const id of ids) {
-        const { stdout, stderr } = await runParley(['why', id], env);
-        expect([id, stdout, stderr]).toEqual([id, expect.stringContaining(`refused (${reason})`), '']);
-        const shown = await fetch(`${url}/api/why?id=${encodeURIComponent(id)}`, { headers });
-        expect(await shown.text()).toContain(reason);
-      }
+    const finds = async (id: string, reason: string) => {
+      const { stdout, stderr } = await runParley(['why', id], env);
+      expect([id, stdout, stderr]).toEqual([id, expect.stringContaining(`refused (${reason})`), '']);
+      const shown = await fetch(`${url}/api/why?id=${encodeURIComponent(id)}`, { headers });
+      expect(await shown.text()).toContain(reason);
+    };
+    await Promise.all([
+      ...asked.map((id) => finds(id, 'group-not-allowed')),
+      ...unsupported.map((id) => finds(id, 'unsupported-event')),
+    ]);
     expect(stage.model.requests).toEqual([]);
   });
+});
 
-  test('loses and doubles nothing when killed with runs on three networks', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const stage = await openAll(onTestFinished, forCrowd);
+describeRow('one gateway under load on three networks', (atEnd) => {
+  let stage: Stage;
+
+  beforeAll(async () => {
+    stage = await openAll(atEnd, forCrowd);
+    await stage.start();
+  });
+
+  test('loses and doubles nothing when killed with runs on three networks', async ({ expect }) => {
     const { model, dataDir } = stage;
-    const crowds = gatherOn(stage);
+    const crowds = gatherOn(stage, 1001);
     const everybodySpeaks = () => {
       for (const { crowd } of crowds) crowd.speaks();
     };
-    const first = await stage.start();
+    const first = stage.parley();
     everybodySpeaks();
     await untilAtRest(dataDir, 6);
 
@@ -236,23 +272,22 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     // On networks that keep messages, people continue writing meanwhile.
     for (const { network, crowd } of crowds) if (network.whileDown === 'kept') crowd.speaks();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
-    const second = await stage.start();
+    await stage.start();
     await untilAtRest(dataDir, 22);
     everybodySpeaks();
     await untilAtRest(dataDir, 28);
-    await second.stop();
     gate.open();
     for (const { crowd } of crowds) expect(crowd.breaches(dataDir)).toEqual([]);
     expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(28);
   });
 
-  test('answers on other networks while one fails', async ({ expect, onTestFinished }) => {
-    const stage = await openAll(onTestFinished, forCrowd);
+  test('answers on other networks while one fails', async ({ expect }) => {
     const { dataDir } = stage;
-    const { url } = await stage.start();
-    const crowds = gatherOn(stage);
+    const { url } = stage.parley();
+    const events = countEvents(dataDir);
+    const crowds = gatherOn(stage, 2001);
     for (const { crowd } of crowds) crowd.speaks();
-    await untilAtRest(dataDir, 6);
+    await untilAtRest(dataDir, events + 6);
     for (const { network, crowd } of crowds) {
       const [outage] = network.outages;
       const others = crowds.filter((one) => one.crowd !== crowd);
@@ -271,7 +306,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
       await until(isBack, { what: `the return of ${network.name} on show` });
       await untilAtRest(
         dataDir,
-        crowds.reduce((sum, one) => sum + one.crowd.count(), 0),
+        crowds.reduce((sum, one) => sum + one.crowd.count(), events),
         30_000,
       );
     }
