@@ -185,6 +185,22 @@ describe('the page', () => {
     await page.close();
   });
 
+  it('drops a question from the alerts as soon as it was decided in the conversation', async () => {
+    const choices = [{ verdict: 'approve', label: 'Approve' }] as const;
+    gateway.questions = [{ id: 'q1', text: 'May I run it?', since: 1, choices }];
+    const page = await openPage();
+    const region = page.getByRole('status', { name: 'Needs your attention' });
+    await region.getByText('May I run it?').waitFor();
+    // Without the refresh every few seconds.
+    await page.route('**/api/status', () => undefined);
+    gateway.questions = [];
+    await page.fill('#composer', '/approve q1');
+    await page.keyboard.press('Enter');
+    await region.getByText('May I run it?').waitFor({ state: 'detached' });
+    await page.unrouteAll();
+    await page.close();
+  });
+
   it('shows lanes a page at a time and stops polling once they are closed', async () => {
     const page = await openPage();
     const lane = { ...hostileLanes[0], state: 'idle', waiting: [], waitingCount: 0 };

@@ -15,6 +15,10 @@ const statusEveryMs = 5_000;
 /** How long the preview stays after a run has ended, while its last text may still be on its way. */
 const settleMs = 1500;
 const nearEndPx = 80;
+/** Frames that say what has been stored: a question may have been decided in the conversation. */
+const storedFrames = new Set(['ack', 'items', 'edited']);
+/** How soon after such a frame open questions are read again, so that a burst of them causes one request. */
+const questionsAfterMs = 100;
 
 /** Runs until the page is left or reloaded. */
 export function startChat(root, firstStatus) {
@@ -23,13 +27,17 @@ export function startChat(root, firstStatus) {
   for (const entry of outbox.list()) {
     if (entry.frame.type === 'send') page.dispatch({ kind: 'unsent', ...entry });
   }
+  const refreshQuestions = createQuestionRefresh(page);
   const connection = createConnection({
     url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/channels/web/chat`,
     conversation: 'main',
     events: knownEvents,
     outbox,
     resumeFrom: () => resumeFrom(page.state().conversation),
-    onFrame: (frame) => page.dispatch({ kind: 'frame', frame }),
+    onFrame: (frame) => {
+      page.dispatch({ kind: 'frame', frame });
+      if (storedFrames.has(frame.type)) refreshQuestions();
+    },
     onState: (state) => {
       page.dispatch({ kind: 'connection', state });
       if (state !== 'connecting') refreshStatus(page);
@@ -296,11 +304,28 @@ async function refreshStatus(page) {
     // The session ended elsewhere; unsent messages are kept for the next sign-in.
     if (status === undefined) return page.state().isLeaving ? undefined : location.reload();
     page.update({ status });
-    const { notices, questions } = await call('notices');
-    page.update({ notices, questions });
+    await refreshNotices(page);
   } catch {
     // Parley is unreachable; the connection line says so.
   }
+}
+
+async function refreshNotices(page) {
+  const { notices, questions } = await call('notices');
+  page.update({ notices, questions });
+}
+
+/** Returns a function that reads the open questions again soon, if any are shown. */
+function createQuestionRefresh(page) {
+  let isDue = false;
+  return () => {
+    if (isDue || page.state().questions.length === 0) return;
+    isDue = true;
+    setTimeout(() => {
+      isDue = false;
+      refreshNotices(page).catch(() => undefined);
+    }, questionsAfterMs);
+  };
 }
 
 function isTouch() {
