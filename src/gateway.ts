@@ -10,6 +10,7 @@ import { type ChannelHost, createChannelHost } from './channel-host/channel-host
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
+import type { PluginChange } from './config/live-settings.ts';
 import { secretsOf } from './config/secrets-of.ts';
 import { createHooks, type Hooks } from './hooks/hooks.ts';
 import type { Fetcher } from './inbound/attachment-fetcher.ts';
@@ -24,7 +25,9 @@ import { ratesOf } from './models/call-bound.ts';
 import { type ConfiguredModel, claimModels } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
-import { logUnknownTools, type PluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
+import type { PluginReport } from './plugin-host/plugin-findings.ts';
+import { logUnknownTools, type PluginHost } from './plugin-host/plugin-host.ts';
+import type { PluginEntry } from './plugin-host/replace-plugins.ts';
 import { createClosers } from './processes/closers.ts';
 import { createEffectDispatcher } from './queue/effect-dispatcher.ts';
 import { createFailureStreaks } from './queue/failure-streaks.ts';
@@ -77,13 +80,16 @@ export interface Gateway {
   signInLink?(): string;
   channels(): ReturnType<ChannelHost['states']>;
   readonly model: Pick<ConfiguredModel, 'name' | 'isDemo'>;
-  readonly plugins: readonly PluginReport[];
+  plugins(): readonly PluginReport[];
   /** Resolves when every channel's first attempt to connect has ended, and every plugin's check. */
   readonly settled: Promise<void>;
   /** Resolves when the store is lost for good, so that only a new process can continue. */
   readonly broken: Promise<void>;
-  /** Puts newly read settings into force, as far as that is possible without a restart. */
-  apply(config: Config): void;
+  /**
+   * Puts newly read settings and plugins from outside into force, as far as that is possible without a restart. Returns
+   * which plugins have changed or failed.
+   */
+  apply(config: Config, plugins: readonly PluginEntry[]): Promise<readonly PluginChange[]>;
   /** Stops intake, hands over active runs, and releases everything. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -151,8 +157,9 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
   const policy = createInboundPolicy(config, stage.texts);
   const gatewayRole = stage.receives ? wireGatewayRole(stage) : undefined;
   const { plugins, agents } = wirePlugins(stage, policy, found);
-  const host = wireIntake(stage, { policy, plugins, space: gatewayRole?.space, owner: gatewayRole?.owner });
-  const fetcher = wireMedia(stage, { policy, host, space: gatewayRole?.space });
+  const { space, owner } = gatewayRole ?? {};
+  const { host, refreshMenus } = wireIntake(stage, { policy, plugins, space, owner });
+  const fetcher = wireMedia(stage, { policy, host, space });
   const { deliverer, toolSender } = wireOutbox(stage, host);
   const rooms = createRoomWaker({ store, log, start: dispatcher.dispatch });
   await loadPlugins(stage, { plugins, host, toolSender });
@@ -192,13 +199,28 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
     healthUrl,
     channels: host.states,
     model,
-    get plugins() {
-      return plugins.reports();
-    },
+    plugins: plugins.reports,
     settled: Promise.all([settled, plugins.checked()]).then(() => undefined),
     broken: store.broken,
-    apply: settingsApplier(stage, { policy, gatewayRole }),
+    apply: wireReload(stage, { policy, gatewayRole, plugins, refreshMenus }),
     stop: closers.close,
+  };
+}
+
+type ReloadParts = Parameters<typeof settingsApplier>[1] & {
+  readonly plugins: PluginHost;
+  readonly refreshMenus: () => void;
+};
+
+/** Creates the function that puts a reloaded configuration into force. */
+function wireReload(stage: StageDeps, { plugins, refreshMenus, ...parts }: ReloadParts): Gateway['apply'] {
+  const applySettings = settingsApplier(stage, parts);
+  return async (next, outside) => {
+    applySettings(next);
+    const changes = await plugins.replace(outside);
+    if (stage.works) logUnknownTools(stage, plugins.reports());
+    refreshMenus();
+    return changes;
   };
 }
 
@@ -276,7 +298,10 @@ type IntakeParts = {
 };
 
 /** Wires steps 1 to 4: intake stores what the channels receive. */
-function wireIntake(stage: StageDeps, { policy, plugins, space, owner }: IntakeParts): ChannelHost {
+function wireIntake(
+  stage: StageDeps,
+  { policy, plugins, space, owner }: IntakeParts,
+): { readonly host: ChannelHost; readonly refreshMenus: () => void } {
   const { closers, clock, log, store, dispatcher, holder, meters, model, texts } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
   const contextWindow = (name: string) => model.models.stackFor(name).model().contextWindow;
@@ -300,7 +325,7 @@ function wireIntake(stage: StageDeps, { policy, plugins, space, owner }: IntakeP
   });
   closers.add('command menus', registrar.stop);
   const { receives, isAlone, live } = stage;
-  return createChannelHost({
+  const host = createChannelHost({
     ...{ store, holder, clock, log, receives, isAlone, live },
     intakeFor: ({ account, accountName }, { account: key, epoch }) =>
       createIntake(deps, { account: key, epoch, holder, botName: () => account.name, accountName }),
@@ -311,6 +336,7 @@ function wireIntake(stage: StageDeps, { policy, plugins, space, owner }: IntakeP
       owner?.onGap(channel, gap);
     },
   });
+  return { host, refreshMenus: registrar.refresh };
 }
 
 /** Wires step 9: the outbox delivers stored parts. */

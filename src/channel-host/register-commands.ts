@@ -21,6 +21,8 @@ export type CommandRegistrarDeps = {
 export interface CommandRegistrar {
   /** Registers the commands with the network if they differ from the last ones. Never waits, never throws. */
   register(channel: HostedChannel): void;
+  /** Registers them again where they have changed. */
+  refresh(): void;
   stop(): Promise<void>;
 }
 
@@ -35,16 +37,25 @@ const longestRetryMs = 3_600_000;
 export function createCommandRegistrar(deps: CommandRegistrarDeps): CommandRegistrar {
   const stopping = new AbortController();
   const working = new Map<string, Promise<void>>();
+  const known = new Map<string, HostedChannel>();
+  const register = (channel: HostedChannel): void => {
+    const { adapter, account, definition } = channel;
+    const key = accountKeyOf({ channel: definition.id, account: account.id });
+    known.set(key, channel);
+    const { commands: ability } = adapter;
+    if (ability === undefined || working.has(key)) return;
+    const task = keepTrying(deps, { key, ability, signal: stopping.signal });
+    working.set(
+      key,
+      task.finally(() => working.delete(key)),
+    );
+  };
   return {
-    register: ({ adapter, account, definition }) => {
-      const key = accountKeyOf({ channel: definition.id, account: account.id });
-      const { commands: ability } = adapter;
-      if (ability === undefined || working.has(key)) return;
-      const task = keepTrying(deps, { key, ability, signal: stopping.signal });
-      working.set(
-        key,
-        task.finally(() => working.delete(key)),
-      );
+    register,
+    refresh: () => {
+      // One that is being written may be an earlier list.
+      for (const [key, channel] of known)
+        void Promise.resolve(working.get(key)).then(() => register(channel));
     },
     stop: async () => {
       stopping.abort();

@@ -12,7 +12,7 @@ import { suggestName } from '../config/suggestion.ts';
 import { findLinkedWorkspaceProblems } from '../config/workspace-rules.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { textsFor } from '../texts/chat-texts.ts';
-import { loadOutsidePlugins } from './plugin-entries.ts';
+import { createOutsideLoader } from './plugin-entries.ts';
 import type { CommandOutput } from './print.ts';
 import { settingsSources } from './settings-sources.ts';
 import { warnOfUnpriced } from './unpriced-models.ts';
@@ -62,7 +62,7 @@ async function findPartProblems(
 
 /** Checks plugins from outside as a start does, which only leaves a faulty one out. */
 async function checkOutsidePlugins(config: Config): Promise<readonly Problem[]> {
-  const entries = await loadOutsidePlugins(config);
+  const entries = await createOutsideLoader()(config);
   const found = entries.map(async (entry) => {
     if ('problem' in entry) return [{ where: `plugins.${entry.plugin}`, what: entry.problem }];
     const { definition, config: settings } = entry;

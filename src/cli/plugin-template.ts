@@ -75,7 +75,7 @@ function readmeOf(name: string): string {
   return `# ${name}
 
 A plugin for Parley. \`npm test\` runs its test, \`plugins add <this folder>\` adds it, and after each change
-\`plugins check ${name} --accept\` accepts the new files. A restart of Parley loads them.
+\`plugins check ${name} --accept\` accepts the new files; a running Parley takes them up.
 
 Settings, in \`parley.config.json\`:
 

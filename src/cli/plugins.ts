@@ -13,9 +13,11 @@ import { type SettingsChange, writeSettings } from '../config/write-settings.ts'
 import { createModuleGuard } from '../plugin-host/module-guard.ts';
 import { findIdProblem, importPlugin, pluginPlaces } from '../plugin-host/outside-plugin.ts';
 import { isFolderName, type PluginFiles, readPluginFiles } from '../plugin-host/plugin-folder.ts';
+import { askGateway } from './ask-gateway.ts';
 import { wordsForWritten } from './onboard/report-settings.ts';
 import { templateOf } from './plugin-template.ts';
 import type { CommandOutput } from './print.ts';
+import { takeUpSettings } from './reload.ts';
 
 const rightsNotice =
   'It runs inside Parley with all of Parley’s rights: it can read your messages, files and keys. Only add code that you trust.';
@@ -41,12 +43,15 @@ export async function addPlugin(named: string): Promise<CommandOutput> {
     ...(error === undefined
       ? []
       : [`It needs settings, in plugins.${id}.config of the same file:`, z.prettifyError(error)]),
-    'Restart Parley to load it.',
+    ...(await takeUpSettings(config)),
   ];
   return { result: { id, from, digest: files.digest, files: [...files.files.keys()] }, lines };
 }
 
-/** Lists all plugins and whether their files are the accepted ones. Runs none of their code. */
+/**
+ * Lists all plugins, whether their files are the accepted ones, and what is wrong with them in the running gateway. Runs
+ * none of their code.
+ */
 export async function listPlugins(): Promise<CommandOutput> {
   const config = loadConfig();
   const own = bundledPlugins.map((id) => {
@@ -54,13 +59,29 @@ export async function listPlugins(): Promise<CommandOutput> {
     return { id, from: 'Parley', state: isOn ? 'on' : 'off' };
   });
   const outside = await Promise.all(idsOf(config).map((id) => inspect(config, id)));
-  const plugins = [...own, ...outside.map(({ id, from, state, detail }) => ({ id, from, state, detail }))];
+  const problems = await problemsOf(config);
+  const plugins = [
+    ...own,
+    ...outside.map(({ id, from, state, detail = problems.get(`plugin ${id}`) }) => ({
+      id,
+      from,
+      state,
+      detail,
+    })),
+  ];
   const width = Math.max(...plugins.map(({ id }) => id.length));
   const lines = plugins.map(({ id, from, state, ...rest }) => {
     const detail = 'detail' in rest && rest.detail !== undefined ? `: ${rest.detail}` : '';
     return `${id.padEnd(width)}  ${state.padEnd(8)}  ${from}${detail}`;
   });
   return { result: plugins, lines };
+}
+
+/** Returns what the running gateway reports, by the names in its status. */
+async function problemsOf(config: Config): Promise<ReadonlyMap<string, string>> {
+  const answer = await askGateway(config);
+  const problems = answer.kind === 'running' ? (answer.status.problems ?? []) : [];
+  return new Map(problems.map(({ id, text }) => [id, text.replace(`${id}: `, '')]));
 }
 
 /** Shows what has changed in the plugins' files; `accepts`: the files are accepted as they are now. */
@@ -86,7 +107,7 @@ export async function checkPluginFiles(
       lines.push(`If this is what you want: ${parleyCommand} plugins check ${id} --accept`);
     }
   }
-  if (accepts && lines.some((line) => line.startsWith('Accepted'))) lines.push('Restart Parley to load it.');
+  if (lines.some((line) => line.startsWith('Accepted'))) lines.push(...(await takeUpSettings(config)));
   const result = found.map(({ id, from, state, detail }) => ({ id, from, state, detail }));
   return { result: { isWell, plugins: result }, lines, code: isWell ? 0 : 1 };
 }
@@ -100,7 +121,7 @@ export async function removePlugin(id: string): Promise<CommandOutput> {
   const lines = [
     `Removed the plugin ${id}; its files and its data stay.`,
     written,
-    'Restart Parley to end it.',
+    ...(await takeUpSettings(config)),
   ];
   return { result: { id }, lines };
 }

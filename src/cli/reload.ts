@@ -1,9 +1,15 @@
 import { readFile } from 'node:fs/promises';
+import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { Config } from '../config/config.ts';
-import { compareSettings, type ReloadResult } from '../config/live-settings.ts';
+import {
+  compareSettings,
+  describeReload,
+  type PluginChange,
+  type ReloadResult,
+} from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { configError } from '../config/problem.ts';
 import { reload } from '../operations/status.ts';
@@ -19,7 +25,7 @@ export function createReloader(deps: {
   readonly disks: DiskCalls;
   /** Reads and checks the configuration again. Throws ParleyError `config_invalid`. */
   load(): Promise<Config>;
-  apply(config: Config): void;
+  apply(config: Config): Promise<readonly PluginChange[]>;
 }): () => Promise<ReloadResult> {
   const { config, log, disks, load, apply } = deps;
   let before = config;
@@ -32,10 +38,10 @@ export function createReloader(deps: {
       // Compared with the start: a setting that needs a restart still needs it after the next reload.
       const waiting = compareSettings(config, after).needsRestart;
       const needsRestart = after === written ? waiting : [...waiting, 'bindings'];
-      apply(after);
+      const plugins = await apply(after);
       before = after;
-      log.info({ applied, needsRestart }, 'settings.reloaded');
-      return { kind: 'applied', applied, needsRestart };
+      log.info({ applied, needsRestart, plugins }, 'settings.reloaded');
+      return { kind: 'applied', applied, needsRestart, plugins };
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       log.error({ problem }, 'settings.not-reloaded');
@@ -100,12 +106,20 @@ async function reloadGateway(config: Config, gateway: RunningGateway) {
   const result = await askRunning(gateway, config, reload, {});
   if (result.kind === 'refused')
     throw new ParleyError('config_invalid', `${result.problem}\nNothing was changed.`);
-  const { pid, applied, needsRestart } = result;
-  const lines = [
-    applied.length === 0 ? 'Nothing new to apply.' : `Applied: ${applied.join(', ')}.`,
-    ...(needsRestart.length === 0 ? [] : [`After a restart: ${needsRestart.join(', ')}.`]),
-  ];
-  return { pid, lines, result: { applied, needsRestart } };
+  const { kind: _, pid, ...changes } = result;
+  return { pid, lines: describeReload(changes), result: changes };
+}
+
+/** Has the processes that run, if any, take up a change of the settings file. Never rejects: the change stays. */
+export async function takeUpSettings(config: Config): Promise<readonly string[]> {
+  const answer = await askGateway(config);
+  if (answer.kind === 'away' && !answer.hasWorkers) return [];
+  try {
+    return (await reloadProcesses()).lines;
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    return [`What is running hasn't taken this up: ${problem}`, `Then run: ${parleyCommand} reload`];
+  }
 }
 
 type Kill = (pid: number, signal: NodeJS.Signals) => void;

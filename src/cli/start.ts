@@ -6,19 +6,19 @@ import type { Log } from '#contracts/log.ts';
 import type { PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
 import type { Config } from '../config/config.ts';
 import { isInteractive, isJournaled } from '../config/environment.ts';
-import type { ReloadResult } from '../config/live-settings.ts';
+import type { PluginChange, ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { settingsOfPlugin } from '../config/plugin-secrets.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { bytesOf } from '../config/units.ts';
 import { logPath, openLogFile } from '../logging/log-file.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
-import type { PluginEntry } from '../plugin-host/plugin-host.ts';
+import type { PluginEntry } from '../plugin-host/replace-plugins.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { checkConfig, checkForStart } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
 import { gcWhenIdle } from './gc-when-idle.ts';
-import { loadOutsidePlugins } from './plugin-entries.ts';
+import { createOutsideLoader } from './plugin-entries.ts';
 import { createReloader, signalsOf } from './reload.ts';
 import { settingsSources } from './settings-sources.ts';
 import { readVersion } from './version.ts';
@@ -47,7 +47,7 @@ export interface RunningGateway extends StatusTable {
   readonly started: Promise<void>;
   readonly settled: Promise<void>;
   readonly broken: Promise<void>;
-  apply(config: Config): void;
+  apply(config: Config, plugins: readonly PluginEntry[]): Promise<readonly PluginChange[]>;
   stop(): Promise<void>;
 }
 
@@ -65,12 +65,13 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   const signals = signalsOf(isInteractive());
   const stopped = firstOf(signals.stop);
   let running: RunningGateway | undefined;
-  let latest: Config | undefined;
-  const apply = (next: Config) => {
-    latest = next;
+  let latest: { readonly config: Config; readonly plugins: readonly PluginEntry[] } | undefined;
+  const loadOutside = createOutsideLoader();
+  const apply = async (next: Config) => {
+    latest = { config: next, plugins: await loadOutside(next) };
     for (const secret of secretsOf(next)) logger.redactor.add(secret);
     logger.setLevel(next.logLevel);
-    running?.apply(next);
+    return (await running?.apply(next, latest.plugins)) ?? [];
   };
   const loadAnew = () => load((loaded) => checkConfig(loaded, { channels, plugins }));
   const reload = createReloader({ config, log, disks: workspaceDisks, load: loadAnew, apply });
@@ -82,7 +83,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       log,
       version: await readVersion(),
       channels,
-      plugins: await loadPlugins(plugins, config),
+      plugins: [...(await loadOwn(plugins, config)), ...(await loadOutside(config))],
       onSecret: (value) => logger.redactor.add(value),
       redact: (text) => logger.redactor.redact(text),
     });
@@ -90,7 +91,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     if (gateway === undefined) return 0;
     running = gateway;
     // Settings reloaded during the start.
-    if (latest !== undefined) gateway.apply(latest);
+    if (latest !== undefined) void gateway.apply(latest.config, latest.plugins);
     await Promise.race([gateway.settled, stopped]);
     finishStart(gateway, config, log);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
@@ -170,14 +171,14 @@ async function stopWithin(gateway: RunningGateway, ms: number, log: Log): Promis
   log.info({ ended }, 'gateway.stopped');
 }
 
-/** Loads the plugins that are on; one from outside that can't be loaded is reported as an entry. */
-async function loadPlugins(plugins: StartDeps['plugins'], config: Config): Promise<readonly PluginEntry[]> {
+/** Loads Parley's own plugins that are on. */
+async function loadOwn(plugins: StartDeps['plugins'], config: Config): Promise<readonly PluginEntry[]> {
   const on = plugins.filter(({ id }) => settingsOfPlugin(config, id).enabled !== false);
   const own = on.map(async ({ id, load }) => ({
     definition: await load(),
     config: settingsOfPlugin(config, id),
   }));
-  return [...(await Promise.all(own)), ...(await loadOutsidePlugins(config))];
+  return Promise.all(own);
 }
 
 type StatusTable = {
@@ -194,7 +195,7 @@ type StatusTable = {
   }[];
   /** Returns why it hasn't started yet; undefined once it runs. */
   waiting(): string | undefined;
-  readonly plugins: readonly {
+  plugins(): readonly {
     readonly kind: string;
     readonly plugin: string;
     readonly problem?: string;
@@ -238,7 +239,7 @@ export function renderStatusTable(status: StatusTable, { signInLink, settings }:
         : status.model.name,
     ],
     ...status.channels().map(({ id, state }) => [id, describe(state)] as const),
-    ...status.plugins.flatMap(({ kind, plugin, problem, finding }) => {
+    ...status.plugins().flatMap(({ kind, plugin, problem, finding }) => {
       const text = kind === 'failed' ? (problem ?? 'failed') : troubleIn(finding);
       return text === undefined ? [] : [[`plugin ${plugin}`, text] as const];
     }),

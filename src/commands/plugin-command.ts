@@ -18,7 +18,6 @@ import {
 /** The plugins' commands of this process. */
 export interface PluginCommands {
   list(): readonly { readonly plugin: string; readonly part: PluginCommand }[];
-  runAs<T>(plugin: string, work: () => T): T;
   noteFault(plugin: string, what: string, error: unknown): void;
 }
 
@@ -100,7 +99,7 @@ export function rightOf({ right = 'anyone' }: PluginCommand, asker: Asker): 'all
 }
 
 async function runCommand(
-  { runAs, noteFault }: PluginCommands,
+  { noteFault }: PluginCommands,
   { plugin, part, words }: { readonly plugin: string; readonly part: PluginCommand; readonly words: string },
   { envelope, lane, authority }: CommandCall,
 ): Promise<Input> {
@@ -111,8 +110,7 @@ async function runCommand(
     const answer = await withLimit(timeoutMs, undefined, async (signal) => {
       const late = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => late.reject(signal.reason), { once: true });
-      const running = runAs(plugin, async () => part.run({ ...facts, signal }));
-      return Promise.race([running, late.promise]);
+      return Promise.race([part.run({ ...facts, signal }), late.promise]);
     });
     const say = answer?.say === undefined ? undefined : String(answer.say).slice(0, maxAnswer).toWellFormed();
     return { plugin, name, ops: pluginOps(answer?.ops ?? []), ...(say !== undefined && { say }) };

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
+import { bundledPlugins } from './plugin-schema.ts';
 import { Secret } from './secret.ts';
 
 /** The settings that a running process applies without a restart, including everything under them. */
@@ -19,6 +20,7 @@ const live: readonly (keyof Config)[] = [
 const partlyLive: Readonly<Partial<Record<keyof Config, readonly string[]>>> = {
   groups: ['contextLimit'],
   queue: ['waitingNotice'],
+  plugins: bundledPlugins,
 };
 
 /** Origins of the settings, and values derived from others: a change here has no effect of its own. */
@@ -37,6 +39,12 @@ export function isLive(path: string): boolean {
   return restarting === undefined ? live.some((one) => one === name) : !restarting.includes(part);
 }
 
+/** A plugin from outside that a reload has changed. `waiting`: the rest happens at the next start. */
+export type PluginChange = { readonly plugin: string } & (
+  | { readonly kind: 'loaded' | 'removed' }
+  | { readonly kind: 'failed' | 'waiting'; readonly problem: string }
+);
+
 /** The outcome of reloading the configuration. */
 export type ReloadResult =
   | {
@@ -45,15 +53,47 @@ export type ReloadResult =
       readonly applied: readonly string[];
       /** Settings that differ from those this process started with and take effect at its next start. */
       readonly needsRestart: readonly string[];
+      /** Plugins from outside that have changed, or can't be loaded. */
+      readonly plugins: readonly PluginChange[];
     }
   /** Nothing was changed; `problem` lists every mistake and its fix. */
   | { readonly kind: 'refused'; readonly problem: string };
 
-/** Sorts the settings that differ into those that take effect immediately and those that need a restart. */
+/** Returns what a reload has done, for the owner. */
+export function describeReload({
+  applied,
+  needsRestart,
+  plugins,
+}: Omit<Extract<ReloadResult, { kind: 'applied' }>, 'kind'>): readonly string[] {
+  return [
+    ...plugins.map(describePlugin),
+    ...(applied.length > 0 ? [`Applied: ${applied.join(', ')}.`] : []),
+    ...(applied.length + plugins.length === 0 ? ['Nothing new to apply.'] : []),
+    ...(needsRestart.length > 0 ? [`After a restart: ${needsRestart.join(', ')}.`] : []),
+  ];
+}
+
+function describePlugin(change: PluginChange): string {
+  const name = `The plugin ${change.plugin}`;
+  switch (change.kind) {
+    case 'loaded':
+      return `${name} is loaded: the next message can use it.`;
+    case 'removed':
+      return `${name} has ended.`;
+    case 'failed':
+      return `${name} is off. ${change.problem}`;
+    case 'waiting':
+      return `${name} keeps running as it was. ${change.problem}`;
+    default:
+      return change satisfies never;
+  }
+}
+
+/** Sorts the settings that differ, besides plugins from outside, into those that take effect immediately and those that need a restart. */
 export function compareSettings(
   before: Config,
   after: Config,
-): Omit<Extract<ReloadResult, { kind: 'applied' }>, 'kind'> {
+): Pick<Extract<ReloadResult, { kind: 'applied' }>, 'applied' | 'needsRestart'> {
   const applied: string[] = [];
   const needsRestart: string[] = [];
   // The keys of both, because an optional setting may be in only one of them.

@@ -36,7 +36,7 @@ export type PluginFinding = {
   readonly fix?: string;
 };
 
-/** Releases what a plugin opened; called once, when Parley stops. */
+/** Releases what a plugin opened; called once, when it is changed or removed or Parley stops, after its running calls. */
 export type Disposer = () => void | Promise<void>;
 
 /** The plugin API. Everything is registered in setup; later calls of `register`, `on` and `every` throw. */
@@ -81,7 +81,7 @@ export interface PluginApi {
   readonly agent: PluginAgent;
   /** Puts a message into an agent's session, once under its key, and doesn't wait for the answer. */
   enqueue(item: PluginItem): Promise<PluginAccepted>;
-  /** Aborts when the plugin is stopped. */
+  /** Aborts when the plugin ends: it was changed or removed, and its running calls are over, or Parley stops. */
   readonly signal: AbortSignal;
   /** Settles a parked call of one of its tools, including one from before a restart. */
   readonly settle: SettleCall;

@@ -106,7 +106,7 @@ export function createHooks(deps: HooksDeps): Hooks {
   };
   return {
     on: (name, handler, { owner, priority = 0, timeoutMs = defaultTimeoutMs, guard = false }) => {
-      if (!isHookName(name)) throw new RangeError(`there is no hook "${name}"; docs/hooks.md lists them`);
+      assertHookName(name);
       const closes = guard || closesAtFailure(name);
       const hook = newHook({ name, owner, handler, priority, timeoutMs, closes });
       add(hook);
@@ -147,6 +147,11 @@ export function createHooks(deps: HooksDeps): Hooks {
     },
     states: () => [...byName.values()].flat().map(stateOf),
   };
+}
+
+/** Throws unless there is such a hook. */
+export function assertHookName(name: string): asserts name is HookName {
+  if (!isHookName(name)) throw new RangeError(`there is no hook "${name}"; docs/hooks.md lists them`);
 }
 
 function newHook(hook: Pick<HookEntry, 'name' | 'owner' | 'handler' | 'priority' | 'timeoutMs' | 'closes'>) {

@@ -10,16 +10,20 @@ export type FindPluginProvider = (name: string) => PluginProviderFactory | undef
 /** A model whose plugin isn't there: it is small, so that nothing is asked of it that it couldn't take. */
 const unknownModel = { contextWindow: 8_000, maxOutputTokens: 1_000, answerTokens: 1_000, canThink: false };
 
-/** Creates a model that a plugin provides. The plugin is found at the first call, since models come before plugins. */
+/**
+ * Creates a model that a plugin provides. The plugin is found at each call: models come before plugins, and a reload may
+ * replace it.
+ */
 export function createPluginProvider(
   name: string,
   model: string,
   find: FindPluginProvider = () => undefined,
 ): LlmProvider {
-  let made: LlmProvider | undefined;
+  let made: { readonly create: PluginProviderFactory; readonly provider: LlmProvider } | undefined;
   const provider = (): LlmProvider => {
-    made ??= find(name)?.(model);
-    if (made !== undefined) return made;
+    const create = find(name);
+    if (create !== undefined && create !== made?.create) made = { create, provider: create(model) };
+    if (create !== undefined && made !== undefined) return made.provider;
     throw new ParleyError(
       'model_failed',
       `No plugin provides the models of ${name}. See: ${parleyCommand} plugins list`,

@@ -8,7 +8,7 @@ export type StatusDeps = {
   /** Rereads the configuration; absent in a process that can't. */
   reload?(): Promise<ReloadResult>;
   /** The chat commands, for the page's menu. */
-  readonly commands: readonly NativeCommand[];
+  commands(): readonly NativeCommand[];
 };
 
 const channel = z
@@ -57,6 +57,11 @@ export const showStatus = operation({
 
 const names = z.array(z.string()).readonly();
 
+const pluginChange = z.discriminatedUnion('kind', [
+  z.object({ kind: z.enum(['loaded', 'removed']), plugin: z.string() }),
+  z.object({ kind: z.enum(['failed', 'waiting']), plugin: z.string(), problem: z.string() }),
+]);
+
 /** Never changes anything if the file has a problem. */
 export const reload = operation({
   name: 'reload',
@@ -69,6 +74,7 @@ export const reload = operation({
       kind: z.literal('applied'),
       applied: names,
       needsRestart: names,
+      plugins: z.array(pluginChange).readonly().describe('Plugins that have changed, or can’t be loaded'),
       pid: z.int().describe('The process that answered'),
     }),
     z.object({ kind: z.literal('refused'), problem: z.string(), pid: z.int() }),
@@ -91,5 +97,5 @@ export const listCommands = operation({
       .array(z.object({ name: z.string(), description: z.string(), argument: z.string().exactOptional() }))
       .readonly(),
   }),
-  run: async ({ commands }: StatusDeps) => ({ commands }),
+  run: async ({ commands }: StatusDeps) => ({ commands: commands() }),
 });

@@ -11,6 +11,8 @@ export type CodeOwner = { readonly plugin: string; readonly timers: Set<NodeJS.T
 export interface Containment {
   /** Runs the work as the plugin's. */
   run<T>(owner: CodeOwner, work: () => T): T;
+  /** Runs Parley's own work that a plugin has asked for, as nobody's. */
+  leave<T>(work: () => T): T;
   /** Stops the plugin's timers; returns how many were still running. */
   stopTimers(owner: CodeOwner): number;
   /** Watches this process. Call it before plugins from outside are set up. Safe to call twice. */
@@ -20,7 +22,7 @@ export interface Containment {
 
 /** `onFault` is called for faults that a plugin has let pass. */
 export function createContainment(onFault: (plugin: string, error: unknown) => void): Containment {
-  const current = new AsyncLocalStorage<CodeOwner>();
+  const current = new AsyncLocalStorage<CodeOwner | undefined>();
   let unwatch: (() => void) | undefined;
   const onUncaught = (error: unknown) => {
     const owner = current.getStore();
@@ -31,6 +33,7 @@ export function createContainment(onFault: (plugin: string, error: unknown) => v
   };
   return {
     run: (owner, work) => current.run(owner, work),
+    leave: (work) => current.run(undefined, work),
     stopTimers: ({ timers }) => {
       const running = [...timers].filter((timer) => !isOver(timer));
       for (const timer of running) clearTimeout(timer);
@@ -63,18 +66,28 @@ const rememberedTimers = 1_000;
 /** Wraps a function that starts timers, so that those of plugins are known. */
 function ownTimers<Start extends typeof setTimeout | typeof setInterval>(
   start: Start,
-  current: AsyncLocalStorage<CodeOwner>,
+  current: AsyncLocalStorage<CodeOwner | undefined>,
 ): Start {
   return new Proxy(start, {
     apply: (target, self, args) => {
       const timer: NodeJS.Timeout = Reflect.apply(target, self, args);
       const timers = current.getStore()?.timers;
-      if (timers === undefined) return timer;
+      if (timers === undefined || isStartedByNode()) return timer;
       if (timers.size >= rememberedTimers) for (const old of timers) if (isOver(old)) timers.delete(old);
       timers.add(timer);
       return timer;
     },
   });
+}
+
+/** Says whether Node.js itself starts the timer: those of its `fetch` serve the whole process. */
+function isStartedByNode(): boolean {
+  const { stackTraceLimit } = Error;
+  // This function, the wrapper, and the caller.
+  Error.stackTraceLimit = 3;
+  const [, , , caller = ''] = (new Error().stack ?? '').split('\n');
+  Error.stackTraceLimit = stackTraceLimit;
+  return /\(?node:/.test(caller);
 }
 
 /** Says whether the timer has ended or was stopped. */

@@ -19,8 +19,8 @@ import { withinSetupTime } from './setup-time.ts';
 type LoadResult =
   | { readonly kind: 'off' }
   | { readonly kind: 'ready'; readonly definition: PluginDefinition; readonly config: unknown }
-  /** `problem` is a sentence for the owner. */
-  | { readonly kind: 'failed'; readonly problem: string };
+  /** `problem` is a sentence for the owner. `waits`: a restart would load it, and the version that runs keeps running. */
+  | { readonly kind: 'failed'; readonly problem: string; readonly waits?: true };
 
 /** Returns where plugins are looked up, and the folders from which none may come. */
 export function pluginPlaces({
@@ -65,8 +65,17 @@ export async function loadOutsidePlugin(
       return failed(
         `its files have changed since they were accepted. See what changed: ${parleyCommand} plugins check ${id}`,
       );
+    const loaded = guard.findLoaded(files);
+    if (loaded !== undefined)
+      return {
+        ...failed(`${loaded} has changed, and Node.js loads such a file only once. Restart Parley.`),
+        waits: true,
+      };
     const definition = await importPlugin(files, guard);
-    if (typeof definition === 'string') return failed(definition);
+    if (typeof definition === 'string') {
+      guard.forget(files);
+      return failed(definition);
+    }
     if (definition.id !== id)
       return failed(`it calls itself "${definition.id}". Rename plugins.${id} to plugins.${definition.id}.`);
     return { kind: 'ready', definition, config: own };
@@ -112,11 +121,9 @@ export async function importPlugin(
 ): Promise<PluginDefinition | string> {
   const entry = await findEntry(files);
   if (typeof entry !== 'object') return entry;
-  guard.admit(files);
-  const url = pathToFileURL(join(files.folder, entry.path)).href;
+  const url = pathToFileURL(join(files.folder, entry.path)).href + guard.admit(files);
   try {
-    // By digest, so that an accepted change is loaded by a process that has loaded the plugin before.
-    const loading: Promise<Record<string, unknown>> = import(`${url}?${files.digest}`);
+    const loading: Promise<Record<string, unknown>> = import(url);
     const loaded = await withinSetupTime(loading);
     if (loaded === 'late')
       return `${entry.path} doesn't finish loading. Do what takes time in setup, or later.`;
@@ -193,8 +200,8 @@ function adviceFor(error: unknown): string {
   }
 }
 
-function failed(problem: string): LoadResult {
-  return { kind: 'failed', problem };
+function failed(problem: string) {
+  return { kind: 'failed', problem } as const;
 }
 
 function messageOf(error: unknown): string {

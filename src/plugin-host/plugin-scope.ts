@@ -6,9 +6,10 @@ import type { PluginCommand, PluginProviderFactory, PluginRoute } from '#contrac
 import type { SkillReader } from '#contracts/skill.ts';
 import type { SettleCall, ToolFactory } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
-import type { Hooks } from '../hooks/hooks.ts';
+import { assertHookName, type Hooks } from '../hooks/hooks.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
-import type { CodeOwner } from './containment.ts';
+import { ownChannel, ownProvider, ownServices } from './own-parts.ts';
+import type { PluginCode } from './plugin-code.ts';
 
 /** The services that are made for each plugin, by its id. */
 export type PluginServices = (plugin: string) => Pick<PluginApi, 'store' | 'agent' | 'enqueue'>;
@@ -35,19 +36,26 @@ export type PluginParts = {
   readonly providers: { readonly name: string; readonly create: PluginProviderFactory }[];
   readonly routes: PluginRoute[];
   readonly schedules: Schedule[];
-  /** Remove its hooks. */
-  readonly removals: (() => void)[];
+  /** Add its hooks; each returns the function that removes it. */
+  readonly hooks: (() => () => void)[];
   reader: WorkspaceReader | undefined;
 };
 
 export type PluginScope = {
-  readonly owner: CodeOwner;
+  readonly plugin: string;
+  readonly code: PluginCode;
   readonly api: PluginApi;
   readonly parts: PluginParts;
   /** From here on nothing can be registered. */
   endSetup(): void;
-  /** Aborts the plugin's signal and removes its hooks. */
+  /** Puts its hooks into force. */
+  begin(): void;
+  /** Removes its hooks and ends its schedules. Its running calls may end. */
+  withdraw(): void;
+  /** Aborts the plugin's signal; withdraws it first. */
   end(): void;
+  /** Aborts when it is withdrawn. */
+  readonly withdrawn: AbortSignal;
 };
 
 export type ScopeDeps = {
@@ -56,29 +64,38 @@ export type ScopeDeps = {
   readonly hooks: Pick<Hooks, 'on'>;
   readonly services: PluginServices;
   readonly skills: SkillReader;
+  readonly code: PluginCode;
 };
 
 /** Creates the scope of one plugin. */
 export function createPluginScope(
   plugin: string,
-  { log, settle, hooks, services, skills }: ScopeDeps,
+  { log, settle, hooks, services, skills, code }: ScopeDeps,
 ): PluginScope {
-  const ending = new AbortController();
+  const [withdrawing, ending] = [new AbortController(), new AbortController()];
+  const removals: (() => void)[] = [];
   const parts: PluginParts = {
-    ...{ tools: [], commands: [], channels: [], providers: [], routes: [], schedules: [], removals: [] },
+    ...{ tools: [], commands: [], channels: [], providers: [], routes: [], schedules: [], hooks: [] },
     reader: undefined,
   };
   let isSettingUp = true;
   const during = (what: string) => {
     if (!isSettingUp) throw new Error(`${what} was registered after setup; do it in setup`);
   };
+  const withdraw = () => {
+    withdrawing.abort();
+    for (const remove of removals.splice(0)) remove();
+  };
   const api: PluginApi = {
-    ...services(plugin),
-    ...{ disks: workspaceDisks, log, settle, skills, signal: ending.signal },
+    ...ownServices({ ...services(plugin), settle }, code),
+    ...{ disks: workspaceDisks, log, skills, signal: ending.signal },
     hooks: {
       on(name, handler, options) {
         during(`hook "${name}"`);
-        parts.removals.push(hooks.on(name, handler, { ...options, owner: plugin }));
+        assertHookName(name);
+        // A handler is called like a function of two parameters, whichever hook it is for.
+        const call = (...args: readonly unknown[]) => code.run(() => Reflect.apply(handler, undefined, args));
+        parts.hooks.push(() => hooks.on(name, call as typeof handler, { ...options, owner: plugin }));
       },
     },
     workspaces: {
@@ -86,26 +103,35 @@ export function createPluginScope(
         parts.reader = served;
       },
     },
-    ...registrars(plugin, parts, during),
+    ...registrars({ plugin, parts, during, code }),
   };
   return {
-    ...{ owner: { plugin, timers: new Set() }, api, parts },
+    ...{ plugin, code, api, parts, withdraw, withdrawn: withdrawing.signal },
     endSetup: () => {
       isSettingUp = false;
     },
+    begin: () => {
+      for (const add of parts.hooks) removals.push(add());
+    },
     end: () => {
+      withdraw();
       ending.abort();
-      for (const remove of parts.removals) remove();
     },
   };
 }
 
-/** Returns the parts of the API that only collect. `during` throws once the setup is over. */
-function registrars(
-  plugin: string,
-  parts: PluginParts,
-  during: (what: string) => void,
-): Pick<PluginApi, 'tools' | 'commands' | 'channels' | 'providers' | 'routes' | 'schedules'> {
+type RegistrarDeps = Pick<PluginScope, 'plugin' | 'parts' | 'code'> & {
+  /** Throws once the setup is over. */
+  readonly during: (what: string) => void;
+};
+
+/** Returns the parts of the API that only collect. What they collect runs as the plugin's. */
+function registrars({
+  plugin,
+  parts,
+  during,
+  code,
+}: RegistrarDeps): Pick<PluginApi, 'tools' | 'commands' | 'channels' | 'providers' | 'routes' | 'schedules'> {
   return {
     tools: {
       register(name, factory) {
@@ -117,7 +143,7 @@ function registrars(
       register(command) {
         during(`command "${command.name}"`);
         assertCommand(command);
-        parts.commands.push(command);
+        parts.commands.push({ ...command, run: async (call) => code.run(async () => command.run(call)) });
       },
     },
     channels: {
@@ -127,13 +153,13 @@ function registrars(
           throw new Error(
             `the channel is named "${definition.id}"; a plugin's channel has the plugin's name`,
           );
-        parts.channels.push({ definition, settings });
+        parts.channels.push({ definition: ownChannel(definition, code), settings });
       },
     },
     providers: {
       register(name, create) {
         during(`provider "${name}"`);
-        parts.providers.push({ name, create });
+        parts.providers.push({ name, create: ownProvider(create, code) });
       },
     },
     routes: {
@@ -141,7 +167,10 @@ function registrars(
         during(`route "${route.path}"`);
         if (!/^[a-z0-9][a-z0-9._/-]{0,99}$/.test(route.path))
           throw new Error(`"${route.path}" isn't a path below /plugins/${plugin}/`);
-        parts.routes.push(route);
+        parts.routes.push({
+          ...route,
+          handle: async (request) => code.run(async () => route.handle(request)),
+        });
       },
     },
     schedules: {
@@ -149,7 +178,7 @@ function registrars(
         during(`schedule "${name}"`);
         if (!Number.isInteger(everyMs) || everyMs < 1000 || everyMs > 86_400_000)
           throw new Error(`schedule "${name}": everyMs is a whole number from 1000 to 86400000`);
-        parts.schedules.push({ name, everyMs, handler });
+        parts.schedules.push({ name, everyMs, handler: (signal) => code.run(async () => handler(signal)) });
       },
     },
   };

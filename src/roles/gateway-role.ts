@@ -19,7 +19,8 @@ import { type InboundPolicy, localLaneKey, queueSettingsFor } from '../inbound/i
 import { type FreeSpace, mediaFolder, watchFreeSpace } from '../inbound/media.ts';
 import { countLaneChanges } from '../operations/lanes.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
-import { type PluginHost, pluginProblems } from '../plugin-host/plugin-host.ts';
+import { pluginProblems } from '../plugin-host/plugin-findings.ts';
+import type { PluginHost } from '../plugin-host/plugin-host.ts';
 import type { RegisteredChannel } from '../plugin-host/plugin-scope.ts';
 import { createWaitingNotices, type WaitingNotices } from '../queue/notify-waiting.ts';
 import { accessToken } from '../server/access-token.ts';
@@ -138,7 +139,7 @@ export async function openServer(
       render: { trace: renderTrace, record: renderRecord },
       owner: { ...owner, ...questions },
       lanes: { changes: countLaneChanges(stage), leaseMs: config.lanes.leaseMs },
-      commands: nativeCommands(stage.texts, plugins.commands()),
+      commands: () => nativeCommands(stage.texts, plugins.commands()),
       agents,
       ...(stage.reload && { reload: stage.reload }),
     },

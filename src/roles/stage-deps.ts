@@ -7,7 +7,7 @@ import type { ReloadResult } from '../config/live-settings.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import type { LoopWatch } from '../logging/loop-watch.ts';
 import type { ConfiguredModel } from '../models/models.ts';
-import type { PluginEntry } from '../plugin-host/plugin-host.ts';
+import type { PluginEntry } from '../plugin-host/replace-plugins.ts';
 import type { Closers } from '../processes/closers.ts';
 import type { EffectDispatcher } from '../queue/effect-dispatcher.ts';
 import type { FailureStreaks } from '../queue/failure-streaks.ts';

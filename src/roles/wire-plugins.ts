@@ -31,8 +31,8 @@ export function wirePlugins(
   });
   found.plugins = plugins;
   closers.add('plugins', plugins.close);
-  const { commands: list, runAs, noteFault } = plugins;
-  Object.assign(policy, { pluginCommands: { list, runAs, noteFault } } satisfies Partial<InboundPolicy>);
+  const { commands: list, noteFault } = plugins;
+  Object.assign(policy, { pluginCommands: { list, noteFault } } satisfies Partial<InboundPolicy>);
   return { plugins, agents };
 }
 

@@ -6,7 +6,6 @@ import type { PluginResponse, PluginRoute } from '#contracts/plugin-parts.ts';
 /** The plugins of this process, as its server needs them. */
 export interface PluginRoutes {
   route(plugin: string, method: string, path: string): PluginRoute | undefined;
-  runAs<T>(plugin: string, work: () => T): T;
   noteFault(plugin: string, what: string, error: unknown): void;
 }
 
@@ -54,7 +53,7 @@ type Answer = { readonly status: number; readonly type: string; readonly text: s
 const notThere: Answer = { status: 404, type: 'application/json', text: '{"error":{"code":"not_found"}}' };
 
 async function answerTo(
-  { route, runAs, noteFault }: PluginRoutes,
+  { route, noteFault }: PluginRoutes,
   { method, query, headers, body }: FastifyRequest<{ Params: Params }>,
   { plugin, path }: { readonly plugin: string; readonly path: string },
 ): Promise<Answer> {
@@ -66,7 +65,7 @@ async function answerTo(
       const late = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => late.reject(signal.reason), { once: true });
       const request = { query: query as Record<string, unknown>, headers: shown, body, signal };
-      return Promise.race([runAs(plugin, async () => found.handle(request)), late.promise]);
+      return Promise.race([found.handle(request), late.promise]);
     });
     return rendered(answer);
   } catch (error) {

@@ -39,7 +39,7 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
   let blocker: StartBlocker | undefined = first;
   let gateway: Gateway | undefined;
   /** The configuration as reloaded during the wait, if it was. */
-  let latest: GatewayOptions['config'] | undefined;
+  let latest: Parameters<Gateway['apply']> | undefined;
   const stopping = new AbortController();
   const started = Promise.withResolvers<void>();
   const broken = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
         },
       });
       if (gateway === undefined) return;
-      if (latest !== undefined) gateway.apply(latest);
+      if (latest !== undefined) await gateway.apply(...latest);
       blocker = undefined;
       log.info({}, 'start.resumed');
       started.resolve();
@@ -74,14 +74,14 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
     healthUrl: waitingGateway.url,
     channels: () => gateway?.channels() ?? [],
     model: configuredModel(config, { clock, log }),
-    plugins: [],
+    plugins: () => gateway?.plugins() ?? [],
     settled: Promise.resolve(),
     broken: broken.promise,
     started: started.promise,
     waiting: () => blocker && waitingText(blocker),
-    apply: (config) => {
-      latest = config;
-      gateway?.apply(config);
+    apply: async (...settings) => {
+      latest = settings;
+      return (await gateway?.apply(...settings)) ?? [];
     },
     stop: async () => {
       stopping.abort();

@@ -105,7 +105,7 @@ function operationsBefore({ config, clock, reload, redact }: WaitingOptions, awa
     owner: { shown: async () => [], dismiss: refuse, questions: async () => [], answer: refuse },
     agents: { send: refuse, wait: refuse, cancel: refuse, cancelRun: refuse },
     lanes: { changes: noChanges(clock), leaseMs: config.lanes.leaseMs },
-    commands: [],
+    commands: () => [],
     ...(redact && { redact }),
     ...(reload && { reload }),
   };

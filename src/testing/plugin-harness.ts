@@ -15,7 +15,7 @@ import type { PluginApi, PluginDefinition } from '#contracts/plugin.ts';
 import { readEnvironment } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { startGateway } from '../gateway.ts';
-import { pluginProblems } from '../plugin-host/plugin-host.ts';
+import { pluginProblems } from '../plugin-host/plugin-findings.ts';
 import { createScriptedModel, type ScriptedModel } from './scripted-model.ts';
 
 export type HarnessOptions<Config> = {
@@ -99,7 +99,7 @@ export async function createPluginHarness<Config>(options: HarnessOptions<Config
       });
       return { status: response.status, text: await response.text() };
     },
-    problems: () => pluginProblems(gateway.plugins).map(({ text }) => text),
+    problems: () => pluginProblems(gateway.plugins()).map(({ text }) => text),
     log: () => lines,
     stop,
     [Symbol.asyncDispose]: stop,

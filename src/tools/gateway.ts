@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
 import type { PluginFinding } from '#contracts/plugin.ts';
 import { defineTool, type Tool } from '#contracts/tool.ts';
-import type { ReloadResult } from '../config/live-settings.ts';
+import { describeReload, type ReloadResult } from '../config/live-settings.ts';
 
 export type GatewayDeps = {
   /** Returns what the page and `parley status` show; it contains no secrets. */
@@ -75,9 +75,5 @@ async function reload(deps: GatewayDeps): Promise<string> {
     throw new ParleyError('tool_failed', 'This process cannot reload its configuration.');
   if (result.kind === 'refused')
     throw new ParleyError('tool_failed', `${result.problem}\nNothing was changed.`);
-  const { applied, needsRestart } = result;
-  return [
-    applied.length === 0 ? 'Nothing new to apply.' : `Applied: ${applied.join(', ')}.`,
-    ...(needsRestart.length === 0 ? [] : [`After a restart: ${needsRestart.join(', ')}.`]),
-  ].join('\n');
+  return describeReload(result).join('\n');
 }

@@ -82,7 +82,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
         trace: (trace) => `message ${JSON.stringify(trace)}\n12:00  reached web: accepted`,
         record: () => '',
       },
-      commands: [
+      commands: () => [
         { name: 'new', description: 'Start a new conversation' },
         { name: 'stop', description: 'Stop my work' },
         { name: 'status', description: 'Show what I do' },

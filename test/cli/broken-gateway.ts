@@ -20,11 +20,11 @@ process.exitCode = await runStart({
     setInterval(() => undefined, 1_000);
     const settled = how === 'fault' ? Promise.reject(new Error('No place left.')) : Promise.resolve();
     return {
-      ...{ model: { name: 'demo', isDemo: true }, plugins: [] },
+      ...{ model: { name: 'demo', isDemo: true }, plugins: () => [] },
       ...{ started: Promise.resolve(), settled, broken: Promise.resolve() },
       channels: () => [],
       waiting: () => undefined,
-      apply: () => undefined,
+      apply: async () => [],
       stop: async () => {
         if (how === 'never') return new Promise(() => undefined);
         if (how !== 'unread') return;

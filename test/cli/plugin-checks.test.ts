@@ -33,7 +33,7 @@ it('shows in the status table why a plugin is off', () => {
       model: { name: 'm', isDemo: false },
       channels: () => [],
       waiting: () => undefined,
-      plugins: [
+      plugins: () => [
         { kind: 'loaded', plugin: 'shell', finding },
         { kind: 'loaded', plugin: 'fine', finding: { result: 'ok', detail: 'it works' } },
       ],

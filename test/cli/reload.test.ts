@@ -41,10 +41,13 @@ it('applies nothing from an invalid file and says what is wrong', async () => {
     log: silentLog,
     disks,
     load: async () => next(),
-    apply: (config) => applied.push(config),
+    apply: async (config) => {
+      applied.push(config);
+      return [];
+    },
   });
-  expect(await reload()).toEqual({ kind: 'applied', applied: ['owners'], needsRestart: [] });
-  expect(await reload()).toEqual({ kind: 'applied', applied: [], needsRestart: [] });
+  expect(await reload()).toEqual({ kind: 'applied', applied: ['owners'], needsRestart: [], plugins: [] });
+  expect(await reload()).toEqual({ kind: 'applied', applied: [], needsRestart: [], plugins: [] });
   next = () => {
     throw new ParleyError('config_invalid', 'port: 70000 is too large');
   };
@@ -62,13 +65,21 @@ it('keeps the earlier bindings until the agents that the new ones need are runni
     log: silentLog,
     disks,
     load: async () => next,
-    apply: (config) => applied.push(config),
+    apply: async (config) => {
+      applied.push(config);
+      return [];
+    },
   });
-  const waits = { kind: 'applied', needsRestart: ['agents', 'bindings'] };
+  const waits = { kind: 'applied', needsRestart: ['agents', 'bindings'], plugins: [] };
   expect(await reload()).toEqual({ ...waits, applied: ['joinMs'] });
   expect(await reload()).toEqual({ ...waits, applied: [] });
   next = { ...next, bindings: [{ agent: agentId('main'), channel: 'telegram' }] };
-  expect(await reload()).toEqual({ kind: 'applied', applied: ['bindings'], needsRestart: ['agents'] });
+  expect(await reload()).toEqual({
+    kind: 'applied',
+    applied: ['bindings'],
+    needsRestart: ['agents'],
+    plugins: [],
+  });
   expect(applied.map(({ bindings }) => bindings)).toEqual([[], [], next.bindings]);
 });
 
@@ -82,7 +93,7 @@ it("keeps the settings while their file's disk does not answer", async () => {
       loads += 1;
       return base;
     },
-    apply: () => {},
+    apply: async () => [],
   });
   const problem = expect.stringContaining("/drive/parley.config.json: is on a disk that doesn't answer");
   expect(await reload()).toEqual({ kind: 'refused', problem });
@@ -102,7 +113,10 @@ it('applies concurrent reloads in order, so that the newest settings win', async
       await load?.promise;
       return { ...base, joinMs: load?.joinMs ?? 0 };
     },
-    apply: ({ joinMs }) => applied.push(joinMs),
+    apply: async ({ joinMs }) => {
+      applied.push(joinMs);
+      return [];
+    },
   });
   const both = [reload(), reload()];
   // The later load finishes first.

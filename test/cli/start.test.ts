@@ -40,7 +40,7 @@ it('lists the roles if an unknown one is given', async () => {
 it('shows no page or sign-in link for a process without a page', () => {
   const model = { name: 'm', isDemo: false };
   const worker = renderStatusTable(
-    { model, channels: () => [], plugins: [], waiting: () => undefined },
+    { model, channels: () => [], plugins: () => [], waiting: () => undefined },
     { signInLink: undefined, settings: '.env (1 value)' },
   );
   expect(worker).toContain('none (worker)');

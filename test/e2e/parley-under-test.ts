@@ -7,6 +7,7 @@
 
 import { flushCompileCache } from 'node:module';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { createOutsideLoader } from '../../src/cli/plugin-entries.ts';
 import { createReloader } from '../../src/cli/reload.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { secretsOf } from '../../src/config/secrets-of.ts';
@@ -50,12 +51,13 @@ const extra =
     : [((await import(process.env.TEST_PLUGIN)) as { plugin: PluginDefinition }).plugin];
 const aheadMs = Number(process.env.CLOCK_AHEAD_MS ?? 0);
 let isHasty = process.env.HASTY_START !== undefined;
+const loadOutside = createOutsideLoader();
 const reload = createReloader({
   config,
   log: logger.log,
   disks: workspaceDisks,
   load: async () => ({ ...loadConfig(undefined, process.cwd()), role: config.role, titles: config.titles }),
-  apply: (next) => gateway.apply(next),
+  apply: async (next) => gateway.apply(next, await loadOutside(next)),
 });
 const { STOP_AT, KILL_AT } = process.env;
 const trap = createTrap(STOP_AT ? () => process.kill(process.pid, 'SIGSTOP') : () => killTree(process.pid));
@@ -96,7 +98,10 @@ const gateway = await startWithRetry({
       load: async () => (await import('../../channels/signal/index.ts')).channel,
     },
   ],
-  plugins: [files, ...extra].map((definition) => ({ definition, config: {} })),
+  plugins: [
+    ...[files, ...extra].map((definition) => ({ definition, config: {} })),
+    ...(await loadOutside(config)),
+  ],
   onSecret: (value) => logger.redactor.add(value),
   redact: (text) => logger.redactor.redact(text),
 });

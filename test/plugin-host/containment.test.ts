@@ -1,18 +1,24 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { PluginApi } from '#contracts/plugin.ts';
 import { definePlugin } from '#contracts/plugin-kit.ts';
-import { defineTool, type ToolRun } from '#contracts/tool.ts';
-import { createPluginHost, pluginProblems } from '../../src/plugin-host/plugin-host.ts';
+import { defineTool, type ToolContext, type ToolRun } from '#contracts/tool.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { createHooks } from '../../src/hooks/hooks.ts';
+import { pluginProblems } from '../../src/plugin-host/plugin-findings.ts';
+import { createPluginHost, type PluginHostDeps } from '../../src/plugin-host/plugin-host.ts';
 import { withinSetupTime } from '../../src/plugin-host/setup-time.ts';
 import { noHooks } from '../support/no-hooks.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
-import { recordingLog } from '../support/silent-log.ts';
+import { recordingLog, silentLog } from '../support/silent-log.ts';
 
-async function hosting(setup: (api: PluginApi) => unknown) {
+async function hosting(setup: (api: PluginApi) => unknown, deps: Partial<PluginHostDeps> = {}) {
   const { log, lines } = recordingLog();
   let now = 0;
-  const host = createPluginHost({ log, settle: nothingToSettle, hooks: noHooks, now: () => now });
+  const host = createPluginHost({ log, settle: nothingToSettle, hooks: noHooks, now: () => now, ...deps });
   onTestFinished(host.close);
   const definition = definePlugin({ id: 'wild', setup: (api) => void setup(api) });
   const [report] = await host.load([{ definition, config: {}, isOutside: true }]);
@@ -149,4 +155,87 @@ it('ends the signal of a plugin that is stopped', async () => {
   expect(api?.signal.aborted).toBe(false);
   await host.close();
   expect(api?.signal.aborted).toBe(true);
+});
+
+it('owns what its tools, hooks, providers and channels start, not what Parley does for it', async () => {
+  const fail = (where: string) =>
+    setTimeout(() => {
+      throw new Error(where);
+    }, 1);
+  let send: (() => unknown) | undefined;
+  let parleyTicks = 0;
+  const timers: NodeJS.Timeout[] = [];
+  onTestFinished(() => timers.forEach(clearInterval));
+  const hooks = createHooks({ log: silentLog, clock: systemClock });
+  const { host, problems } = await hosting(
+    (api) => {
+      send = () => api.agent.send({ message: 'Hi' });
+      api.tools.register('look', () =>
+        defineTool({
+          ...{ name: 'look', description: 'x', parallelSafe: true, replay: 'safe', authority: 'guest' },
+          inputSchema: z.object({}),
+          execute: async () => {
+            fail('tool');
+            await send?.();
+            return { text: '' };
+          },
+        }),
+      );
+      api.hooks.on('agent_end', () => void fail('hook'));
+      api.providers.register('wild', () => ({
+        id: 'wild',
+        async *stream() {
+          fail('stream');
+          yield { type: 'content_start' } as const;
+        },
+        send: () => Promise.reject(new Error('unused')),
+        model: () => Promise.reject(new Error('unused')) as never,
+      }));
+    },
+    {
+      hooks,
+      services: () => {
+        const noted = async () => {
+          // A run that the message begins has such timers.
+          timers.push(setInterval(() => parleyTicks++, 1));
+          return {} as never;
+        };
+        const refuse = () => Promise.reject(new Error('unused'));
+        const agent = { wait: refuse, steer: refuse, cancel: refuse, isSessionBusy: refuse, send: noted };
+        return {
+          store: { get: refuse, list: refuse, commit: refuse },
+          agent: { ...agent, events: async function* () {} },
+          enqueue: refuse,
+        };
+      },
+    },
+  );
+  await host.toolsFor(run)[0]?.execute({}, { run } as ToolContext);
+  await expect.poll(problems).toMatchObject([expect.stringMatching(/: 1 fault; .*: tool$/)]);
+  void hooks.observe('agent_end', {} as never);
+  await expect.poll(problems).toMatchObject([expect.stringMatching(/: 2 faults; .*: hook$/)]);
+  const stream =
+    host
+      .provider('wild')?.('x')
+      .stream({} as never, new AbortController().signal) ?? [];
+  for await (const event of stream) expect(event).toEqual({ type: 'content_start' });
+  await expect.poll(problems).toMatchObject([expect.stringMatching(/: 3 faults; .*: stream$/)]);
+  await host.close();
+  const before = parleyTicks;
+  await expect.poll(() => parleyTicks).toBeGreaterThan(before);
+});
+
+it('leaves the timers of fetch alone, which serve the whole process', async () => {
+  const server = createServer((_, response) => response.end('pong')).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  let answer = '';
+  const { host, lines } = await hosting(async () => {
+    setTimeout(() => undefined, 60_000);
+    answer = await (await fetch(`http://127.0.0.1:${port}`)).text();
+  });
+  await expect.poll(() => answer).toBe('pong');
+  await host.close();
+  expect(lines).toContainEqual('plugin.timers-stopped {"plugin":"wild","timers":1}');
 });

@@ -309,4 +309,56 @@ describe('a plugin from outside', () => {
       expect(await load(id)).toMatchObject({ kind: 'failed' });
     },
   );
+
+  it('loads once while its files are unchanged, and whole after a change', async () => {
+    const files = {
+      'weather/index.ts': `import { id } from './id.ts';\nimport data from './data.json' with { type: 'json' };\n${good.replace("'weather'", 'id, data')}`,
+      'weather/id.ts': `export const id: string = 'weather';\n`,
+      'weather/data.json': '1',
+    };
+    const { home, config } = await aHome(files);
+    const load = async () => {
+      const read = await readPluginFiles('./weather', pluginPlaces(config));
+      const digest = read.kind === 'read' ? read.digest : '';
+      const plugins = { weather: { from: './weather', digest } };
+      const loaded = await loadOutsidePlugin({ ...config, plugins } as unknown as Config, 'weather', guard);
+      return loaded.kind === 'ready' ? loaded.definition : loaded;
+    };
+    const first = await load();
+    expect(first).toMatchObject({ id: 'weather', data: 1 });
+    expect(await load()).toBe(first);
+    await writeFile(join(home, 'weather/data.json'), '2');
+    expect(await load()).toMatchObject({ id: 'weather', data: 2 });
+    await writeFile(join(home, 'weather/id.ts'), `export const id: string = 'tides';\n`);
+    expect(await load()).toMatchObject({ problem: expect.stringContaining('calls itself "tides"') });
+  });
+
+  it('loads at the next try when what it lacked outside its folder is there', async () => {
+    const { home, load } = await accepted({ 'weather/index.ts': `import 'late';\n${good}` });
+    expect(await load()).toMatchObject({ problem: expect.stringContaining('Install what it needs') });
+    await mkdir(join(home, 'node_modules/late'), { recursive: true });
+    await writeFile(join(home, 'node_modules/late/index.js'), '');
+    expect(await load()).toMatchObject({ kind: 'ready' });
+  });
+
+  it('waits for a restart if a required module has changed, which Node.js loads only once', async () => {
+    const entry = `import { id } from './id.cjs';\n${good.replace("'weather'", 'id')}`;
+    const { home, config } = await aHome({
+      'weather/index.ts': entry,
+      'weather/id.cjs': "exports.id = 'weather';",
+    });
+    const load = async () => {
+      const read = await readPluginFiles('./weather', pluginPlaces(config));
+      const plugins = { weather: { from: './weather', digest: read.kind === 'read' ? read.digest : '' } };
+      return loadOutsidePlugin({ ...config, plugins } as unknown as Config, 'weather', guard);
+    };
+    expect(await load()).toMatchObject({ kind: 'ready' });
+    await writeFile(join(home, 'weather/unused.cjs'), '');
+    expect(await load()).toMatchObject({ kind: 'ready' });
+    await writeFile(join(home, 'weather/id.cjs'), "exports.id = 'tides';");
+    expect(await load()).toMatchObject({
+      waits: true,
+      problem: expect.stringMatching(/^id\.cjs has changed.*Restart/),
+    });
+  });
 });

@@ -5,11 +5,8 @@ import type { PluginDefinition, PluginFinding } from '#contracts/plugin.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { createHooks } from '../../src/hooks/hooks.ts';
-import {
-  createPluginHost,
-  type LoadedDefinition,
-  type PluginHostDeps,
-} from '../../src/plugin-host/plugin-host.ts';
+import { createPluginHost, type PluginHostDeps } from '../../src/plugin-host/plugin-host.ts';
+import type { LoadedDefinition } from '../../src/plugin-host/set-up-plugin.ts';
 import { formatSessionKey } from '../../src/sessions/session-key.ts';
 import { noHooks } from '../support/no-hooks.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';

@@ -20,7 +20,7 @@ export function someOperations(
     owner: { shown: async () => [], dismiss: unused, questions: async () => [], answer: unused },
     lanes: { changes: { current: () => 7, waitAfter: async () => undefined }, leaseMs: 30_000 },
     agents: { send: unused, wait: unused, cancel: unused, cancelRun: unused },
-    commands: [],
+    commands: () => [],
     hooks: { states: () => [] },
     ...over,
   };

@@ -46,10 +46,17 @@ it('says how the gateway is, in words', async () => {
 });
 
 it('reloads the configuration and names the settings that need a restart', async () => {
-  const applied = { kind: 'applied', applied: ['owners'], needsRestart: ['port'] } as const;
+  const applied = { kind: 'applied', applied: ['owners'], needsRestart: ['port'], plugins: [] } as const;
   expect(await call('reload', async () => applied)).toBe('Applied: owners.\nAfter a restart: port.');
-  const nothing = { kind: 'applied', applied: [], needsRestart: [] } as const;
+  const nothing = { kind: 'applied', applied: [], needsRestart: [], plugins: [] } as const;
   expect(await call('reload', async () => nothing)).toBe('Nothing new to apply.');
+  const plugins = [
+    { plugin: 'weather', kind: 'loaded' },
+    { plugin: 'tides', kind: 'failed', problem: 'It is off: no luck.' },
+  ] as const;
+  expect(await call('reload', async () => ({ ...nothing, plugins }))).toBe(
+    'The plugin weather is loaded: the next message can use it.\nThe plugin tides is off. It is off: no luck.',
+  );
 });
 
 it('belongs to owners, and changes nothing if the file has a problem', async () => {

@@ -4,7 +4,7 @@ import type { PluginDefinition } from '#contracts/plugin.ts';
 import type { Config } from '../../config/config.ts';
 import { settingsOfPlugin } from '../../config/plugin-secrets.ts';
 import { workspaceDisks } from '../../processes/disk-gate.ts';
-import { loadOutsidePlugins } from '../plugin-entries.ts';
+import { createOutsideLoader } from '../plugin-entries.ts';
 import { type DoctorCheck, failed, ok } from './check.ts';
 
 type ListedPlugin = { readonly id: string; load(): Promise<PluginDefinition> };
@@ -20,7 +20,7 @@ export async function checkPlugins(
 
 /** Loads each plugin from outside as a start does, without its setup. */
 async function checkOutside(config: Config): Promise<readonly DoctorCheck[]> {
-  const entries = await loadOutsidePlugins(config);
+  const entries = await createOutsideLoader()(config);
   const found = entries.map(async (entry) => {
     if ('problem' in entry) {
       const fix = `correct it, or leave the plugin out: ${parleyCommand} plugins remove ${entry.plugin}`;
