@@ -6,6 +6,7 @@ export type DoctorCheck = ChannelCheck;
 /** Creates a check that found nothing wrong. */
 export const ok = (name: string, detail: string): DoctorCheck => ({ name, result: 'ok', detail });
 
+/** Creates a check that found something to look at. */
 export const warning = (name: string, detail: string, fix: string): DoctorCheck => ({
   name,
   result: 'warning',
