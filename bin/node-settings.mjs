@@ -1,20 +1,24 @@
 // The Node.js settings that Parley runs with, for everything that starts it: `parley` and the benchmarks' processes.
 import { join } from 'node:path';
 
+/**
+ * Node.js gives up on a host's address that doesn't connect within 250 ms and tries the next one. Telegram has one
+ * address of each family, so without IPv6 it couldn't be reached over a link slower than 250 ms. Two seconds is the
+ * maximum in RFC 8305.
+ */
+export const connectAttemptMs = 2000;
+
 // By default V8 lets the old generation grow to four times the live objects: 130 MB more under load at the same speed.
 // Below 100 percent it would collect so often that a message takes a quarter more processor time. With less
 // room for young objects, the working data of 200 conversations is promoted in between: with 2 MB a message in a
 // burst takes a fifth more; 32 MB halve these collections, but cost 30 MB more under load to gain at most 5 percent.
 // Collecting them on one thread (`--no-parallel-scavenge`) takes 0.97 of the total time, but 1.12 of the main thread's.
 // `--expose-gc` is for src/cli/start.ts.
-// Node.js gives up on a host's address that doesn't connect within 250 ms and tries the next one. Telegram has one
-// address of each family, so without IPv6 it couldn't be reached over a link slower than 250 ms. Two seconds is the
-// maximum in RFC 8305.
 export const nodeFlags = [
   '--max-semi-space-size=16',
   '--heap-growing-percent=100',
   '--expose-gc',
-  '--network-family-autoselection-attempt-timeout=2000',
+  `--network-family-autoselection-attempt-timeout=${connectAttemptMs}`,
 ];
 
 export const nodeEnvironment = (root) => ({

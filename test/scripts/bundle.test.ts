@@ -138,7 +138,7 @@ process.stdin.on('data', () =>
   );
   bundle();
   const used = basename(bundleFolder(root));
-  const running = spawn(process.execPath, ['bin/parley.mjs'], { cwd: root });
+  const running = spawn(process.execPath, ['bin/parley.mjs', 'start'], { cwd: root });
   const ended = once(running, 'exit');
   try {
     await once(running.stdout, 'data');
