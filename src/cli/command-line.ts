@@ -8,7 +8,6 @@ import { type Actions, createActions } from './actions.ts';
 import type { ConfiguredParts } from './config-check.ts';
 import { addExamples } from './examples.ts';
 import type { ExitCode } from './exit-code.ts';
-import { describeFileFault } from './file-fault.ts';
 import { addOperatorCommands } from './operator-commands.ts';
 import { describeVersion } from './version.ts';
 
@@ -24,7 +23,7 @@ export type EntryCommands = {
 /** Runs one command of `parley`; resolves with the exit code. Problems are one sentence on stderr. */
 export async function runCommandLine(args: readonly string[], entry: EntryCommands): Promise<ExitCode> {
   const actions = createActions();
-  const program = createProgram(entry, actions).version(await describeVersion());
+  const program = createProgram(entry, actions).version(describeVersion());
   try {
     await program.parseAsync(args, { from: 'user' });
     return actions.code();
@@ -271,7 +270,7 @@ function addConfigCommands(config: Command, { parts }: EntryCommands, { act, sho
 }
 
 /** Prints an error as a sentence that says what to do. */
-function report(error: unknown, program: Command, args: readonly string[]): ExitCode {
+async function report(error: unknown, program: Command, args: readonly string[]): Promise<ExitCode> {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
     const sentence = describeUsageError(error, program, args);
@@ -282,6 +281,7 @@ function report(error: unknown, program: Command, args: readonly string[]): Exit
     process.stderr.write(`${error.message}\n`);
     return 1;
   }
+  const { describeFileFault } = await import('./file-fault.ts');
   const fault = describeFileFault(error);
   if (fault !== undefined) {
     process.stderr.write(`${stripText(fault)}\n`);

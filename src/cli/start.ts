@@ -81,7 +81,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       reload,
       config,
       log,
-      version: await readVersion(),
+      version: readVersion(),
       channels,
       plugins: [...(await loadOwn(plugins, config)), ...(await loadOutside(config))],
       onSecret: (value) => logger.redactor.add(value),
