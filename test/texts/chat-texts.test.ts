@@ -2,15 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { type TextKey, textsFor } from '../../src/texts/chat-texts.ts';
 import german from '../../src/texts/de.json' with { type: 'json' };
 import english from '../../src/texts/en.json' with { type: 'json' };
-import { readSourceTree } from '../architecture/source-tree.ts';
+import { readSourceTexts } from './source-texts.ts';
 
 const keys = Object.keys(english) as readonly TextKey[];
 
 describe('the table of chat texts', () => {
   it('has no unused chat text', () => {
-    const root = new URL('../..', import.meta.url).pathname;
-    const names = readSourceTree(root)
-      .modules.filter(({ path }) => path.startsWith('src/') && !path.startsWith('src/texts/'))
+    const names = readSourceTexts()
+      .filter(({ path }) => path.startsWith('src/') && !path.startsWith('src/texts/'))
       .flatMap(({ text }) => text.match(/\w+/g) ?? []);
     const named = new Set(names);
     expect(keys.filter((name) => !named.has(name))).toEqual([]);
