@@ -20,6 +20,7 @@ const testModules = ['parley-under-test', 'effect-plugin', 'slow-tool', 'faulty-
 const testEntries = {
   ...entries,
   ...Object.fromEntries(testModules.map((name) => [name, `test/e2e/${name}.ts`])),
+  'serve-writers': 'test/support/serve-writers.ts',
 };
 
 /** How many builds a clone keeps, besides those in use: a running process loads more of its build as needed. */

@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module';
 
 const { searchParams } = new URL(import.meta.url);
 const folder = searchParams.get('bundle');
-const thread = /\/src\/(?:replies\/)?(markdown-thread|store-writer)\.ts$/;
+const thread = /\/(?:src|src\/replies|test\/support)\/(markdown-thread|store-writer|serve-writers)\.ts$/;
 
 registerHooks({
   resolve: (specifier, context, next) => {

@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads';
 import type { Kysely, Selectable } from 'kysely';
 import type { PersistResult } from '#contracts/hook.ts';
 import type { RunKind } from '#contracts/inbox-item.ts';
@@ -116,7 +117,12 @@ export type StoreSetup = StoreProgram & {
   readonly writer: URL;
   /** Returns the current `StepTx.persist`; asked for at each step. */
   persistHook?(): PersistResult | undefined;
+  /** Starts the writer with its task. Default: in a thread of its own. */
+  readonly startWriter?: (writer: URL, task: WriterTask) => Worker;
 };
+
+/** What a writer serves. */
+export type WriterTask = { readonly file: string; readonly texts: ChatTexts };
 
 /**
  * A named step. Input and output are plain data, because on SQLite they cross to the writer thread. A step runs

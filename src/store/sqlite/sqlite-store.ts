@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ParleyError } from '#contracts/errors.ts';
 import type { PersistResult } from '#contracts/hook.ts';
-import type { Store, StoreCommand, StoreSetup } from '../base/command.ts';
+import type { Store, StoreCommand, StoreSetup, WriterTask } from '../base/command.ts';
 import { openReader } from './read-only-store.ts';
 import {
   errorOf,
@@ -25,16 +25,9 @@ type Waiter = {
  * Opens (and migrates) the database file. Writes go to one writer thread, reads use a read-only connection in this
  * thread. Throws `store_unavailable` with the reason.
  */
-export async function openSqliteStore(
-  file: string,
-  { writer, texts, persistHook }: StoreSetup,
-): Promise<Store> {
-  const worker = new Worker(writer, {
-    workerData: { file, texts },
-    env: writerEnvironment(),
-    // The writer allocates small, short-lived objects: a larger nursery would only stay resident.
-    resourceLimits: { maxYoungGenerationSizeMb: 4 },
-  });
+export async function openSqliteStore(file: string, setup: StoreSetup): Promise<Store> {
+  const { writer, texts, persistHook, startWriter = startThread } = setup;
+  const worker = startWriter(writer, { file, texts });
   const waiters = new Map<number, Waiter>();
   await ready(worker);
   const onReport = (report: WriterReport) => {
@@ -82,6 +75,16 @@ export async function openSqliteStore(
       reader.close();
     },
   };
+}
+
+/** Starts a thread, which reads its task from `workerData`. */
+export function startThread(module: URL, task?: WriterTask): Worker {
+  return new Worker(module, {
+    workerData: task,
+    env: writerEnvironment(),
+    // The writer allocates small, short-lived objects: a larger nursery would only stay resident.
+    resourceLimits: { maxYoungGenerationSizeMb: 4 },
+  });
 }
 
 /** Opens the reader. If that fails, the store can't be opened and nothing else would end the writer, so this does. */

@@ -4,12 +4,11 @@
  * are sent after COMMIT. Checkpoints happen here too, never on the event loop.
  */
 import { flushCompileCache } from 'node:module';
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
-import type { ChatTexts } from '../../texts/chat-texts.ts';
-import type { StepTx, StoreProgram } from '../base/command.ts';
+import type { StepTx, StoreProgram, WriterTask } from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
 import { cacheStatements, directDatabase } from './direct-database.ts';
@@ -21,27 +20,28 @@ import {
   type WriterRequest,
 } from './writer-messages.ts';
 
-const { file, texts } = workerData as { readonly file: string; readonly texts: ChatTexts };
-const port = requirePort();
-
 /** Opens the database and runs the main thread's requests until it sends `close`. */
-export function serveWriter(program: StoreProgram): void {
+export function serveWriter(
+  program: StoreProgram,
+  port = requirePort(),
+  task: WriterTask = workerData,
+): void {
   // The port's listener is attached only once the database is ready, so early requests wait in the port.
-  open(program)
+  open(program, task)
     .then((database) => {
       port.postMessage({ kind: 'ready' } satisfies WriterReport);
-      serve(database);
+      serve(port, database);
       // Node.js would otherwise write it only when the process exits normally.
       flushCompileCache();
     })
     .catch((error: unknown) => {
-      port.postMessage({ kind: 'unusable', fault: faultOf(error, file) } satisfies WriterReport);
+      port.postMessage({ kind: 'unusable', fault: faultOf(error, task.file) } satisfies WriterReport);
       port.close();
     });
 }
 
-async function open({ steps, chatCommands, migrations }: StoreProgram) {
-  const connection = new BetterSqlite3(file);
+async function open({ steps, chatCommands, migrations }: StoreProgram, task: WriterTask) {
+  const connection = new BetterSqlite3(task.file);
   connection.pragma('journal_mode = WAL');
   // FULL, because with NORMAL a power cut lost committed rows (measured), and with FULL none.
   connection.pragma('synchronous = FULL');
@@ -52,7 +52,7 @@ async function open({ steps, chatCommands, migrations }: StoreProgram) {
   await migrateWhole(connection, migrations);
   const commands = new Map(steps.map((step) => [step.name, step]));
   const control = prepareControl(connection);
-  return { connection, control, tables: directDatabase(connection), commands, chatCommands };
+  return { ...task, connection, control, tables: directDatabase(connection), commands, chatCommands };
 }
 
 /** Prepares the statements that begin and end transactions and steps, which run several times per message. */
@@ -92,7 +92,7 @@ async function migrateWhole(
 
 type Database = Awaited<ReturnType<typeof open>>;
 
-function serve(database: Database): void {
+function serve(port: MessagePort, database: Database): void {
   const waiting: WriterRequest[] = [];
   let isBusy = false;
   let isClosing = false;
@@ -132,7 +132,7 @@ function serve(database: Database): void {
 }
 
 async function commitGroup(database: Database, group: readonly WriterRequest[]): Promise<WriterAnswer[]> {
-  const { connection, control, chatCommands, tables } = database;
+  const { connection, control, chatCommands, file, tables, texts } = database;
   try {
     control.begin();
     const time = { now: Date.now(), advanceNow: undefined };
@@ -150,7 +150,7 @@ async function commitGroup(database: Database, group: readonly WriterRequest[]):
 }
 
 async function runInSavepoint(
-  { connection, control, commands }: Database,
+  { connection, control, commands, file }: Database,
   tx: StepTx,
   request: WriterRequest,
 ): Promise<WriterAnswer[]> {

@@ -1,16 +1,19 @@
+import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
+import { storeSetup } from '../../../src/steps.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
-import { openStore } from '../../support/open-store.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { textsFor } from '../../../src/texts/chat-texts.ts';
 import { aFolder } from '../../support/own-folder.ts';
 
 it('rejects every write, and closes, after its writer thread has died', async () => {
-  const dataDir = aFolder();
+  const file = join(aFolder(), 'parley.db');
   const writers: Worker[] = [];
   const keep = (worker: Worker) => writers.push(worker);
   process.on('worker', keep);
-  const store = await openStore({ kind: 'sqlite', dataDir });
+  const store = await openSqliteStore(file, storeSetup(textsFor('en')));
   process.off('worker', keep);
   expect(writers).toHaveLength(1);
 

@@ -1,9 +1,10 @@
+import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { storeSetup } from '../../../src/steps.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { textsFor } from '../../../src/texts/chat-texts.ts';
-import { aStore } from '../../support/own-store.ts';
+import { aFolder } from '../../support/own-folder.ts';
 import { aMessage, aWorker, unique } from '../builders.ts';
 
 it('sends a request to an idle writer at once, and bundles the requests to a busy one', async () => {
@@ -48,7 +49,9 @@ it("leaves no writer running if the database can't be opened for reading", async
 
 /** Returns a store whose messages to the writer thread are counted from now on. */
 async function aCountedStore() {
-  const { store } = await aStore();
+  const folder = aFolder();
+  const store = await openSqliteStore(join(folder, 'parley.db'), storeSetup(textsFor('en')));
+  onTestFinished(() => store.close());
   const worker = aWorker(store);
   await worker.hold();
   const accept = () => worker.accept(aMessage({ conversation: unique('c'), text: 'hi' }));
