@@ -46,6 +46,7 @@ import { reserveCall } from './store/money/model-call.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
 import { forgetLeftFiles } from './store/rows/left-files.ts';
+import { createKeyedWrite, keepAnswer } from './store/rows/operation-calls.ts';
 import { commitPluginData } from './store/rows/plugin-data.ts';
 import { endSignIns, lockOut, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
 import { createToken, revokeToken, touchToken } from './store/sign-ins/tokens.ts';
@@ -84,6 +85,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   endBudgetAlerts,
   endRun,
   endSignIns,
+  keepAnswer,
   keepSkills,
   endToolTurn,
   handOver,
@@ -135,8 +137,11 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   touchToken,
 ];
 
+/** Runs any of the steps once per idempotency key. */
+export const keyedWrite = createKeyedWrite(steps);
+
 /** The program that runs inside the store's transactions. */
-export const storeProgram: StoreProgram = { steps, chatCommands: commandSteps };
+export const storeProgram: StoreProgram = { steps: [...steps, keyedWrite], chatCommands: commandSteps };
 
 /** Returns the set-up to pass to `openStore`. */
 export function storeSetup(texts: ChatTexts): StoreSetup {

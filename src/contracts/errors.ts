@@ -24,6 +24,8 @@ export type ErrorCode =
   /** A network's ability that it doesn't have. */
   | 'not_supported'
   | 'invalid_input'
+  /** An idempotency key that belongs to another call. */
+  | 'key_reused'
   | 'internal';
 
 /** The only family of faults. Expected outcomes are values; faults are thrown. */

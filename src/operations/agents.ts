@@ -1,6 +1,6 @@
 /** Spec 15: `agent` answers immediately with the reserved run id, `agent/wait` returns the run's result. */
 import { z } from 'zod';
-import { hasCode } from '#contracts/errors.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { AgentService } from '../service/agent-service.ts';
 import type { RunResult } from '../store/reads/read-run-result.ts';
@@ -20,6 +20,7 @@ export const sendMessage = operation({
   method: 'POST',
   right: 'owner',
   scope: 'operate',
+  once: 'own',
   summary:
     'Sends an agent a message; answers once it is stored, with the id of the run that it starts or joins',
   input: z.strictObject({
@@ -36,13 +37,14 @@ export const sendMessage = operation({
       .describe('Idempotency key: the same message under the same key counts once, with one run id'),
   }),
   answer: z.object({ runId: z.string(), session: z.string(), acceptedAt: z.int() }),
-  refusals: ['invalid_input'],
+  refusals: ['invalid_input', 'key_reused'],
   run: async ({ agents }: AgentDeps, message) => {
     try {
       return await agents.send(message);
     } catch (error) {
-      if (!hasCode(error, 'invalid_input')) throw error;
-      return new Refusal('invalid_input', error instanceof Error ? error.message : '');
+      if (!(error instanceof ParleyError)) throw error;
+      if (error.code !== 'invalid_input' && error.code !== 'key_reused') throw error;
+      return new Refusal(error.code, error.message);
     }
   },
 });

@@ -5,7 +5,7 @@ import { type HooksDeps, listHooks } from './hooks.ts';
 import { type LanesDeps, listLanes, setMode } from './lanes.ts';
 import { type LinksDeps, listLinks, removeAccount } from './links.ts';
 import { answerQuestion, dismissNotice, listNotices, type NoticesDeps } from './notices.ts';
-import type { Caller, Operation } from './operation.ts';
+import type { Caller, OnceDeps, Operation } from './operation.ts';
 import { giveUpPart, listOutbox, resendPart } from './outbox.ts';
 import { approvePerson, listAccess, type PairDeps, revokePerson } from './pair.ts';
 import { cancelQueued, editQueued, listQueue, promoteQueued, type QueueDeps, showQueued } from './queue.ts';
@@ -32,7 +32,8 @@ export type GatewayDeps = LocalDeps &
   AgentDeps &
   LanesDeps &
   NoticesDeps &
-  SignInLinksDeps;
+  SignInLinksDeps &
+  OnceDeps;
 
 /** An operation of the list, which forgets what each takes: hence the type of the input. */
 export type ListedOperation = Omit<Operation<GatewayDeps, z.ZodType, z.ZodType>, 'run'> & {

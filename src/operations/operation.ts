@@ -9,6 +9,7 @@ import type { TokenScope } from '#contracts/token-scope.ts';
 import { stripText } from '../logging/redaction.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
+import type { createKeyedWrite } from '../store/rows/operation-calls.ts';
 
 /**
  * Who may call an operation. `owner`: a signed-in browser, or the holder of the access token. `operator`: only the holder
@@ -25,6 +26,11 @@ export type Operation<Deps, Input extends z.ZodType, Answer extends z.ZodType> =
   readonly right: Right;
   /** The scope with which a token may call it; absent: no token may. */
   readonly scope?: TokenScope;
+  /**
+   * Exception to how a call with an idempotency key happens once, which is that its writes and its answer are stored
+   * under the key. `own`: the operation takes `key` in its input. `secret`: its answer isn't stored.
+   */
+  readonly once?: 'own' | 'secret';
   /** One sentence for readers of the API's description. */
   readonly summary: string;
   readonly input?: Input;
@@ -49,7 +55,13 @@ export type Caller = {
 };
 
 /** Codes of refusals; each has one HTTP status. */
-export type RefusalCode = 'invalid_input' | 'not_found' | 'ambiguous' | 'not_possible' | 'too_many_tries';
+export type RefusalCode =
+  | 'invalid_input'
+  | 'not_found'
+  | 'ambiguous'
+  | 'not_possible'
+  | 'too_many_tries'
+  | 'key_reused';
 
 /** Says why an operation wasn't done; `text` is for people. */
 export class Refusal {
@@ -85,4 +97,9 @@ export type StoreDeps = { readonly store: Pick<Store, 'read' | 'write'> };
 export type ChangeDeps = StoreDeps & {
   /** Dispatches the effects of a commit. Without a running gateway the next one finds them in the store. */
   start(effects: Effects): void;
+};
+
+export type OnceDeps = StoreDeps & {
+  /** Runs a step of the store once per idempotency key. */
+  readonly keyedWrite: ReturnType<typeof createKeyedWrite>;
 };

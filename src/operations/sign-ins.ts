@@ -26,6 +26,7 @@ export const issueSignInLinks = operation({
   name: 'sign-in-links',
   method: 'POST',
   right: 'owner',
+  once: 'secret',
   summary: 'Creates a link that signs one browser in, once, within 15 minutes',
   answer: links,
   run: async ({ issueLinks }: SignInLinksDeps, _, { signIn }) => issueLinks(signIn),

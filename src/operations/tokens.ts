@@ -31,6 +31,7 @@ export const addToken = operation({
   name: 'tokens/create',
   method: 'POST',
   right: 'owner',
+  once: 'secret',
   summary: 'Creates a token for a program; only this answer contains its secret',
   input: z.strictObject({
     name,

@@ -36,6 +36,7 @@ import {
   programLaneKey,
 } from '../service/program-calls.ts';
 import { createSessionFeeds } from '../service/session-feeds.ts';
+import { keyedWrite } from '../steps.ts';
 import { noEffects } from '../store/base/effects.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
@@ -136,6 +137,7 @@ export async function openServer(
       changed: (laneKey) => stage.feed.publish(laneKey, { kind: 'changed' }),
       redact: stage.redact,
       hooks: stage.hooks,
+      keyedWrite,
       render: { trace: renderTrace, record: renderRecord },
       owner: { ...owner, ...questions },
       lanes: { changes: countLaneChanges(stage), leaseMs: config.lanes.leaseMs },

@@ -4,6 +4,7 @@ import type { TokenScope } from '#contracts/token-scope.ts';
 import { atConsole, atPage } from '../commands/pair.ts';
 import { type GatewayDeps, operations } from '../operations/list.ts';
 import { type Caller, Refusal, type RefusalCode } from '../operations/operation.ts';
+import { runOperation } from '../operations/run-once.ts';
 import { type Identity, signInIdOf } from './identity.ts';
 import { refuse } from './request-auth.ts';
 import type { RouteAccess } from './request-guard.ts';
@@ -34,6 +35,8 @@ export type ApiCall<Input extends z.ZodType = z.ZodType, Answer extends z.ZodTyp
   readonly alsoWith?: readonly number[];
   /** A WebSocket's messages, instead of an answer. */
   readonly frames?: { readonly client: z.ZodType; readonly server: z.ZodType };
+  /** Whether an `Idempotency-Key` makes repetitions of the call count once. */
+  readonly takesKey?: boolean;
   /** The call's own refusal codes. */
   readonly refusals?: readonly (keyof typeof refusalStatus)[];
 };
@@ -45,6 +48,7 @@ export const refusalStatus = {
   not_found: 404,
   ambiguous: 409,
   not_possible: 409,
+  key_reused: 409,
   too_many_tries: 429,
 } as const satisfies Record<RefusalCode | 'wrong_token', number>;
 
@@ -68,16 +72,34 @@ export function serveCall<Input extends z.ZodType, Answer extends z.ZodType>(
 
 /** Serves every operation at `/api/<name>`, to those who have its right. */
 export function serveOperations(app: FastifyInstance, deps: GatewayDeps): void {
-  for (const { name, right, run, ...described } of operations) {
-    const call = { ...described, path: `/api/${name}`, access: right };
+  for (const one of operations) {
+    const { name, right, run: _, once: _once, refusals = [], ...described } = one;
+    const takesKey = one.method === 'POST';
+    const call = {
+      ...{ ...described, path: `/api/${name}`, access: right, takesKey },
+      refusals: takesKey ? [...new Set([...refusals, 'key_reused' as const])] : refusals,
+    };
     serveCall(app, call, async (input, exchange) => {
-      // The call's schema has parsed it.
-      const answer = await run(deps, input as never, callerOf(exchange));
+      const key = keyOf(exchange.request);
+      if (key === null)
+        return refuse(exchange.reply, { status: 400, code: 'invalid_request', text: keyText });
+      const answer = await runOperation(one, { deps, input, caller: callerOf(exchange), key });
       if (!(answer instanceof Refusal)) return answer;
       const { code, text } = answer;
       return refuse(exchange.reply, { status: refusalStatus[code], code, ...(text && { text }) });
     });
   }
+}
+
+/** The header with which a program calls an operation once, however often the request arrives. */
+export const keyHeader = 'idempotency-key';
+const keyText = 'An Idempotency-Key has 1 to 200 printable ASCII characters.';
+
+/** Returns null for an invalid key. */
+function keyOf({ headers }: FastifyRequest): string | undefined | null {
+  const key = headers[keyHeader];
+  if (key === undefined) return undefined;
+  return typeof key === 'string' && /^[\x21-\x7e]{1,200}$/.test(key) ? key : null;
 }
 
 function callerOf({ request, reply }: Exchange): Caller {

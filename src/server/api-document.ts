@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
-import { type ApiCall, refusalStatus, serveCall } from './api-call.ts';
+import { type ApiCall, keyHeader, refusalStatus, serveCall } from './api-call.ts';
 import { changeHeader } from './request-guard.ts';
 
 export type ApiDocumentDeps = {
@@ -63,7 +63,7 @@ function documentOf(calls: readonly ApiCall[], { version = '', cookieName }: Api
         token: { type: 'http', scheme: 'bearer', description: tokens },
         cookie: { type: 'apiKey', in: 'cookie', name: cookieName(), description: 'Of a signed-in browser' },
       },
-      parameters: { change: changing },
+      parameters: { change: changing, once },
       responses: { refusal: jsonBody('Refused; `code` says why', refusal) },
       schemas,
     },
@@ -76,6 +76,12 @@ const tokens =
 const changing = {
   ...{ name: changeHeader, in: 'header', required: true, schema: { type: 'string' } },
   description: "Any value. Pages of other origins can't send it.",
+};
+
+const once = {
+  ...{ name: keyHeader, in: 'header', required: false, schema: { type: 'string', maxLength: 200 } },
+  description:
+    'The same call under the same key counts once for a week and gets the first answer, also when that was lost. Another call under it is refused with `key_reused`.',
 };
 
 const refusal = z.object({
@@ -92,6 +98,7 @@ function operationOf(call: ApiCall): JsonObject {
     parameters: [
       ...[...call.path.matchAll(/:(\w+)/g)].map(([, name]) => ({ ...inPath, name })),
       ...(isChange ? changeOf(access) : queryOf(input)),
+      ...(call.takesKey === true ? [{ $ref: '#/components/parameters/once' }] : []),
     ],
     ...(isChange && input && { requestBody: { required: true, ...contentOf(jsonType, input, 'input') } }),
     responses: {

@@ -237,7 +237,7 @@ async function send(
   const item = apiItem(message, { key, now: deps.clock.now(), attachments }, place);
   const stored = await enqueue(deps, lane, item);
   if (stored.laneKey !== lane.key || stored.text !== message)
-    throw new ParleyError('invalid_input', `The key ${key} belongs to another message.`);
+    throw new ParleyError('key_reused', `The key ${key} belongs to another message.`);
   return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
 }
 

@@ -31,6 +31,7 @@ import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
 import { createMetrics } from '../server/metrics/metrics.ts';
 import { readinessOf } from '../server/readiness.ts';
+import { keyedWrite } from '../steps.ts';
 import type { Store } from '../store/base/command.ts';
 import { readRestoreMark } from '../store/delivery/restore.ts';
 import { absentStore, readableStore, releasable } from '../store/readable-store.ts';
@@ -106,6 +107,7 @@ function operationsBefore({ config, clock, reload, redact }: WaitingOptions, awa
     agents: { send: refuse, wait: refuse, cancel: refuse, cancelRun: refuse },
     lanes: { changes: noChanges(clock), leaseMs: config.lanes.leaseMs },
     commands: () => [],
+    keyedWrite,
     ...(redact && { redact }),
     ...(reload && { reload }),
   };

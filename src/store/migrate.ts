@@ -14,6 +14,7 @@ import { addSkills } from './migrations/0004-add-skills.ts';
 import { addPluginData } from './migrations/0005-add-plugin-data.ts';
 import { addApiCalls } from './migrations/0006-add-api-calls.ts';
 import { addRunEnds } from './migrations/0007-add-run-ends.ts';
+import { addOperationCalls } from './migrations/0008-add-operation-calls.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -40,6 +41,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0005-add-plugin-data': { adds: addPluginData, fingerprint: '4b7fe7a589d72a8b' },
   '0006-add-api-calls': { adds: addApiCalls, fingerprint: 'f38d603eb20f68ca' },
   '0007-add-run-ends': { adds: addRunEnds, fingerprint: '7e5842025e9fb236' },
+  '0008-add-operation-calls': { adds: addOperationCalls, fingerprint: '940fa41c6278a08a' },
 });
 
 /** Names of the migrations, in order. */

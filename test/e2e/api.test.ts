@@ -227,4 +227,30 @@ describeRow('the API', (atEnd) => {
       expect(reader(schema).safeParse(await answer.json()).error, answer.url).toBeUndefined();
     }
   });
+
+  test('counts a call once that is repeated under its Idempotency-Key', async ({ expect }) => {
+    const once = (path: string, input: object, key: string) =>
+      call(path, {
+        method: 'POST',
+        body: JSON.stringify(input),
+        headers: {
+          ...{ authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          ...{ 'x-parley': '1', 'idempotency-key': key },
+        },
+      });
+    const hello = () => body(once('/api/agent', { message: 'once' }, 'a-key'));
+    const { runId } = await hello();
+    expect((await hello()).runId).toBe(runId);
+    const invited = { name: 'twice', scopes: ['read'] };
+    expect((await once('/api/tokens/create', invited, 'b-key')).status).toBe(200);
+    expect((await once('/api/tokens/create', invited, 'b-key')).status).toBe(409);
+    for (const other of [
+      once('/api/agent', { message: 'another' }, 'a-key'),
+      once('/api/tokens/create', { ...invited, name: 'another' }, 'b-key'),
+    ]) {
+      expect((await other).status).toBe(409);
+      expect(await body(other)).toMatchObject({ error: { code: 'key_reused' } });
+    }
+    expect((await once('/api/agent', { message: 'once' }, 'x'.repeat(201))).status).toBe(400);
+  });
 });

@@ -1,4 +1,5 @@
 import type { HttpServerDeps } from '../../src/server/http-server.ts';
+import { keyedWrite } from '../../src/steps.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 
 /** What the operations of a test server work on: nothing that a test doesn't give. */
@@ -21,6 +22,7 @@ export function someOperations(
     lanes: { changes: { current: () => 7, waitAfter: async () => undefined }, leaseMs: 30_000 },
     agents: { send: unused, wait: unused, cancel: unused, cancelRun: unused },
     commands: () => [],
+    keyedWrite,
     hooks: { states: () => [] },
     ...over,
   };

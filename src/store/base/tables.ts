@@ -53,6 +53,7 @@ export type Tables = {
   signIns: SignInsTable;
   tokens: TokensTable;
   apiCalls: ApiCallsTable;
+  operationCalls: OperationCallsTable;
   lockouts: LockoutsTable;
   children: ChildrenTable;
   trees: TreesTable;
@@ -454,6 +455,17 @@ export type ApiCallsTable = {
   sourceKey: string;
   /** How many attempts the client had made, by its own count. */
   attempts: number;
+  createdAt: number;
+};
+
+/** Results of operations with an idempotency key; see rows/operation-calls.ts. */
+export type OperationCallsTable = {
+  /** The caller, the key, and which of its writes, or `answer`. */
+  key: string;
+  /** Hash of the operation and its input. */
+  digest: string;
+  /** JSON: what the write returned, or the answer, as `value`. */
+  result: string;
   createdAt: number;
 };
 
