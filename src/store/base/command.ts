@@ -121,7 +121,7 @@ export type StoreSetup = StoreProgram & {
   readonly startWriter?: (writer: URL, task: WriterTask) => Worker;
 };
 
-/** What a writer serves. */
+/** The file that a writer opens, and the texts that its steps fill in. */
 export type WriterTask = { readonly file: string; readonly texts: ChatTexts };
 
 /**
