@@ -67,6 +67,13 @@ function addGatewayCommands(program: Command, entry: EntryCommands, { act, show 
   act(program.command('chat').description('talk to the running gateway in this terminal'), async () =>
     (await import('./chat.ts')).runChatCommand(entry.chatSocket),
   );
+  act(
+    program
+      .command('acp')
+      .description('connect an editor that speaks the Agent Client Protocol, on standard input and output')
+      .option('--agent <id>', 'the agent (default: your default agent)'),
+    async (options: { agent?: string }) => (await import('./acp.ts')).runAcp(options),
+  );
   show(program.command('status').description('show the state of the running gateway'), async () =>
     (await import('./status.ts')).showStatus(),
   );

@@ -5,6 +5,7 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 /** By the names of a command, what to type after `parley`. A command that only has others shows theirs. */
 const examples: Readonly<Record<string, readonly string[]>> = {
   start: ['start', 'start --role worker'],
+  acp: ['acp', 'acp --agent main'],
   chat: ['chat'],
   status: ['status', 'status --json'],
   why: ['why 45', 'why telegram:-100123/45 --text', 'why telegram:123'],

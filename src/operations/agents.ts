@@ -91,6 +91,7 @@ export const waitForRun = operation({
   },
 });
 
+/** Stops a run. */
 export const cancelRun = operation({
   name: 'agent/cancel',
   method: 'POST',

@@ -64,6 +64,7 @@ export const listApprovals = operation({
   },
 });
 
+/** Decides about a call. */
 export const answerApproval = operation({
   name: 'approvals/answer',
   method: 'POST',

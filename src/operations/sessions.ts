@@ -79,6 +79,7 @@ export const transcriptMessage = z.object({
   createdAt: z.int(),
 });
 
+/** Lists messages of a conversation. */
 export const listMessages = operation({
   name: 'sessions/messages',
   method: 'GET',

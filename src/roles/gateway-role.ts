@@ -294,6 +294,7 @@ function openProgramCalls(stage: StageDeps, policy: InboundPolicy): ProgramCalls
   return createProgramCalls({
     ...{ store, clock, probe, feed, start: dispatcher.dispatch, reserve: dispatcher.reserve },
     agents: config.agents,
+    defaultAgent: policy.defaultAgent,
     mediaDir: mediaFolder(config.dataDir),
     laneFor: (agent, caller, conversation) => ({
       key: programLaneKey(agent, caller, conversation),

@@ -21,6 +21,7 @@ import type { GatewayDeps } from '../operations/list.ts';
 import type { SignInLinks } from '../operations/sign-ins.ts';
 import type { ProgramCalls } from '../service/program-calls.ts';
 import { findLockout, lockOut } from '../store/sign-ins/sign-ins.ts';
+import { mountAcp } from './acp/mount.ts';
 import { allowedOrigins, isWildcard, pageAddress } from './allowed-origins.ts';
 import { serveOperations } from './api-call.ts';
 import { describeApi } from './api-document.ts';
@@ -202,25 +203,23 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   describeApi(app, { version: deps.version, cookieName });
   app.register(async (scope) => {
     const { operations, status } = deps;
-    serveOperations(scope, {
-      ...operations,
-      store,
-      log,
-      status,
-      signIns,
-      issueLinks: parts.links,
-      cutToken: cut,
-    });
+    const gateway = { ...operations, store, log, status, signIns, issueLinks: parts.links, cutToken: cut };
+    serveOperations(scope, gateway);
     mountSignIn(scope, { cookieName, codes: parts.codes, signIns, limiter, identities, sourceOf: whose });
     if (deps.feeds) feeds = mountFeed(scope, { ...deps.feeds, store, identify });
-    mountOthers(scope, deps, routes);
+    mountOthers(scope, deps, { routes, gateway });
   });
 }
 
-function mountOthers(scope: FastifyInstance, deps: HttpServerDeps, routes: Parts['routes']): void {
-  const { programs, maxUploadBytes = 0 } = deps;
+function mountOthers(
+  scope: FastifyInstance,
+  deps: HttpServerDeps,
+  { routes, gateway }: Pick<Parts, 'routes'> & { readonly gateway: GatewayDeps },
+): void {
+  const { programs, maxUploadBytes: maxImageBytes = 0, version = '' } = deps;
   mountStatus(scope, deps);
-  if (programs) mountOpenAi(scope, { programs, maxImageBytes: maxUploadBytes });
+  if (programs) mountOpenAi(scope, { programs, maxImageBytes });
+  if (programs) mountAcp(scope, { programs, gateway, version, maxImageBytes });
   servePage(scope);
   routes.mount(scope);
   if (deps.plugins) mountPluginRoutes(scope, deps.plugins);

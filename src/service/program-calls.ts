@@ -6,9 +6,11 @@ import { createHash } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StoredAttachment } from '#contracts/attachment.ts';
+import type { FeedEvent } from '#contracts/feed.ts';
 import { accountId, agentId, channelId, peerId } from '#contracts/ids.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { newMediaName, sniffType } from '../inbound/media.ts';
+import type { LagNote } from '../queue/feed.ts';
 import { formatSessionKey, parseSessionKey } from '../sessions/session-key.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { type ApiCallResult, acceptApiCall } from '../store/intake/accept-api-call.ts';
@@ -32,6 +34,8 @@ export type ProgramCall = {
   /** Continues the conversation of an earlier call's run, instead. */
   readonly after?: string | undefined;
   readonly text: string;
+  /** The text for the model, if it gets more than people see. */
+  readonly prompt?: string | undefined;
   readonly images: readonly Buffer[];
   /** Hash of the request. */
   readonly digest: string;
@@ -65,10 +69,13 @@ export type RefusedCall = {
 export interface ProgramCalls {
   /** The agents that can be called. */
   readonly agents: readonly { readonly id: string }[];
+  readonly defaultAgent: string;
   /**
    * Stores the call; resolves after the commit. Aborting only ends its events. Throws what the store throws.
    */
   accept(call: ProgramCall, signal: AbortSignal): Promise<AcceptedCall | RefusedCall>;
+  /** Returns the events of a conversation from this call on, until the signal aborts. */
+  follow(laneKey: string, signal: AbortSignal): AsyncIterableIterator<FeedEvent | LagNote>;
 }
 
 export type ProgramCallsDeps = Pick<
@@ -76,6 +83,7 @@ export type ProgramCallsDeps = Pick<
   'store' | 'clock' | 'probe' | 'start' | 'feed' | 'reserve'
 > & {
   readonly agents: readonly { readonly id: string }[];
+  readonly defaultAgent: string;
   /** Describes the lane of a caller's conversation with an agent. */
   laneFor(agent: string, caller: string, conversation: string): LaneSpec;
   readonly mediaDir: string;
@@ -85,6 +93,7 @@ export type ProgramCallsDeps = Pick<
 export function createProgramCalls(deps: ProgramCallsDeps): ProgramCalls {
   return {
     agents: deps.agents.map(({ id }) => ({ id })),
+    defaultAgent: deps.defaultAgent,
     accept: async (call, signal) => {
       if (!deps.agents.some(({ id }) => id === call.agent)) return refused('unknown_agent');
       const types = call.images.map((image) => sniffType(image.subarray(0, headBytes)));
@@ -95,6 +104,7 @@ export function createProgramCalls(deps: ProgramCallsDeps): ProgramCalls {
       const conversation = earlier ?? call.conversation ?? newConversation(call.caller.id, key);
       return store(deps, call, { key, conversation, signal });
     },
+    follow: (laneKey, signal) => deps.feed.subscribe(laneKey, signal),
   };
 }
 
@@ -160,9 +170,13 @@ async function store(
   }
 }
 
-function itemOf({ caller, text }: ProgramCall, now: number, stored: readonly StoredAttachment[]) {
+function itemOf(
+  { caller, text, prompt = text }: ProgramCall,
+  now: number,
+  stored: readonly StoredAttachment[],
+) {
   const sender = { id: caller.id, name: caller.name };
-  const content = { text, prompt: text, sender, sentAt: now, attachments: [] };
+  const content = { text, prompt, sender, sentAt: now, attachments: [] };
   return {
     source: 'api',
     reach: 'mode',

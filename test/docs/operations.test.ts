@@ -92,7 +92,7 @@ it('offers JSON with every CLI command except conversations and processes', asyn
   const without: string[] = [];
   for (const command of await commandsIn([]))
     if (!(await helpOf(command.split(' '))).includes('--json')) without.push(command);
-  expect(without.toSorted()).toEqual(['chat', 'onboard', 'start']);
+  expect(without.toSorted()).toEqual(['acp', 'chat', 'onboard', 'start']);
 });
 
 /** Returns the commands below a group as `--help` lists them, including those of nested groups. */
