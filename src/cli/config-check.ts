@@ -5,6 +5,7 @@ import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { ChannelSettings, Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { findImpossibleId } from '../config/peer.ts';
+import { outsidePlugins } from '../config/plugin-schema.ts';
 import { settingsOfPlugin } from '../config/plugin-secrets.ts';
 import { configError, describeIssue, describeUnknownKey, namesAt, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
@@ -123,7 +124,10 @@ type NamedChannel = { readonly where: string; readonly name: string; readonly id
 
 /** Finds misspelt channels, and ids that a channel never issues: such rules would silently apply to nobody. */
 function findUnknownChannels(config: Config, channels: readonly ChannelEntry[]): readonly Problem[] {
-  const known = [...new Set([...Object.keys(config.channels), ...channels.map(({ id }) => String(id))])];
+  // A plugin's channel has the plugin's name.
+  const added = outsidePlugins(config.plugins).keys();
+  const own = [...Object.keys(config.channels), ...channels.map(({ id }) => String(id))];
+  const known = [...new Set([...own, ...added])];
   return namedChannels(config).flatMap(({ where, name, id }) => {
     const what = id === undefined ? undefined : findImpossibleId(name, id);
     if (what !== undefined) return [{ where, what }];

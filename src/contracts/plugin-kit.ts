@@ -2,8 +2,16 @@
 import { z } from 'zod';
 import type { Disposer, PluginApi, PluginDefinition } from './plugin.ts';
 
+export type { ChannelAdapter, ChannelDefinition, Intake } from './channel.ts';
+export type { InboundEnvelope } from './envelope.ts';
+export type { HookEvents, HookHandler, HookName } from './hook.ts';
 export { accountId, channelId, conversationId, eventKey, messageId, peerId } from './ids.ts';
-export { defineTool } from './tool.ts';
+export type { LlmProvider } from './model.ts';
+export type { Outbound, SendResult } from './outbound.ts';
+export type { PluginCommand, PluginRequest, PluginResponse } from './plugin-parts.ts';
+export type { StoreOp } from './plugin-store.ts';
+export { defineTool, type Tool, type ToolContext, type ToolOutput, type ToolRun } from './tool.ts';
+export type { PluginApi, PluginDefinition };
 /** The schema library that Parley uses itself, so that a plugin needs no package of its own. */
 export { z };
 

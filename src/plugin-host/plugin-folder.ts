@@ -119,7 +119,7 @@ async function listFiles(folder: string): Promise<readonly string[] | string> {
 
 function isWithin(path: string, folder: string): boolean {
   const way = relative(folder, path);
-  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way));
+  return !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way));
 }
 
 function refuse(problem: string): FolderResult {

@@ -38,7 +38,12 @@ export interface PluginHarness extends AsyncDisposable {
   /** Calls a route of the plugin as the owner; `token: false`: as anybody. */
   request(
     path: string,
-    options?: { readonly method?: 'GET' | 'POST'; readonly body?: unknown; readonly token?: false },
+    options?: {
+      readonly method?: 'GET' | 'POST';
+      readonly body?: unknown;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly token?: false;
+    },
   ): Promise<{ readonly status: number; readonly text: string }>;
   /** Returns what is wrong with the plugin, as the status shows it. */
   problems(): readonly string[];
@@ -87,13 +92,14 @@ export async function createPluginHarness<Config>(options: HarnessOptions<Config
     model: script,
     say: (text, { as = 'owner' } = {}) => chat.say(text, as),
     toolResults: () => resultsIn(script),
-    request: async (path, { method = 'GET', body, token: hasToken } = {}) => {
+    request: async (path, { method = 'GET', body, headers = {}, token: hasToken } = {}) => {
       const response = await fetch(`${gateway.url}/plugins/${options.plugin.id}/${path}`, {
         method,
         headers: {
           ...(hasToken !== false && { authorization: `Bearer ${token}` }),
           ...(body !== undefined && { 'content-type': 'application/json' }),
           'x-parley': '1',
+          ...headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });

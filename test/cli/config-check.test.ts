@@ -33,6 +33,14 @@ it('finds nothing wrong with a valid configuration', () => {
   expect(result).toEqual({ status: 0, stdout: `The configuration is valid (${path}).\n`, stderr: '' });
 });
 
+it('knows the channel of an added plugin by the name of the plugin', () => {
+  const settings = { owners: ['mailbox:ann'], queue: { channels: { mailbox: { mode: 'collect' } } } };
+  const { stderr } = check(settings);
+  expect(stderr).toMatch(/queue\.channels: "mailbox" isn't a channel[\s\S]*owners: "mailbox" isn't a channel/);
+  const from = { from: './mailbox', digest: `sha256-${'0'.repeat(64)}`, enabled: false };
+  expect(check({ ...settings, plugins: { mailbox: from } })).toMatchObject({ status: 0, stderr: '' });
+});
+
 it('warns that no budget limits a model without prices', () => {
   const models = { own: { provider: 'ollama', id: 'qwen3' }, free: { provider: 'ollama', id: 'a', prices } };
   const { status, stdout } = check({ budgets: { gateway: 5 }, models });
