@@ -16,7 +16,14 @@ const entries = {
   'agent-kit': 'src/library/agent-kit.ts',
 };
 const benchEntries = { 'lane-process': 'bench/lanes/process.ts' };
-const testModules = ['parley-under-test', 'effect-plugin', 'slow-tool', 'faulty-tools', 'web-tools'];
+const testModules = [
+  'parley-under-test',
+  'effect-plugin',
+  'slow-tool',
+  'faulty-tools',
+  'web-tools',
+  'page-tools',
+];
 const testEntries = {
   ...entries,
   ...Object.fromEntries(testModules.map((name) => [name, `test/e2e/${name}.ts`])),

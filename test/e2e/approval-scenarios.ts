@@ -1,7 +1,7 @@
 /** The kill points of a question: it is decided once, and what was decided happens at most once. */
 
 import { asksAboutOnce, callsOnce, chatOf, endedAs, expireAll, labels, untilAsked } from './asked-calls.ts';
-import type { Acting, Play, Scenario } from './kill-scenarios.ts';
+import { type Acting, callsFirst, type Play, type Scenario } from './kill-scenarios.ts';
 import { answerQuestion, answerTo } from './questions.ts';
 import type { Stage } from './stage.ts';
 import { ada, eve } from './telegram-chat.ts';
@@ -16,18 +16,20 @@ const askedCall: Play = {
 };
 
 /** The person asks for a call, is asked, and then this happens. */
-function onceAsked(happens: (acting: Acting) => void): Play {
+function onceAsked(happens: (acting: Acting) => void, tool: 'once' | 'again' = 'once'): Play {
   return {
     ...askedCall,
+    ...callsFirst({ name: tool }),
     act: async (acting) => {
       await callsOnce.act(acting);
-      await untilAsked(acting.person);
+      await untilAsked(acting.person, tool);
       happens(acting);
     },
   };
 }
 
-const approves = onceAsked(({ person }) => person.presses(labels.approve));
+const presses = ({ person }: Acting) => person.presses(labels.approve);
+const approves = onceAsked(presses);
 const approved = endedAs('approved by them');
 
 const [first, second] = ['question-1', 'question-2'] as const;
@@ -111,6 +113,15 @@ export const approvalScenarios: readonly Scenario[] = [
     channels: everywhere,
     effects: 0,
     prepare: () => approves,
+  },
+  {
+    // Nobody is asked about it again: it has been approved, and has started.
+    ...callOf,
+    title: 'a call that was approved and may repeat, about to run',
+    kills: ['tool-started:1'],
+    channels: everywhere,
+    expected: [endedAs('approved by them', 'again'), answerTo(first)],
+    prepare: () => onceAsked(presses, 'again'),
   },
 ];
 

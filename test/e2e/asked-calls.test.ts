@@ -15,6 +15,7 @@ import { forgetEffects } from './asking-tool.ts';
 import { countEvents, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
 import type { Play } from './kill-scenarios.ts';
+import { link, untilTold } from './linking.ts';
 import { pageToken } from './page-state.ts';
 import { webPerson } from './person.ts';
 import { answerQuestion, answerTo } from './questions.ts';
@@ -31,10 +32,13 @@ const answer = answerTo('question-1');
 const resultsIn = (body: WireBody) =>
   body.messages.flatMap(blocksOf).filter(({ type }) => type === 'tool_result').length;
 
+const resultsOf = (body: WireBody) =>
+  JSON.stringify(body.messages.flatMap(blocksOf).filter(({ type }) => type === 'tool_result'));
+
 /** Returns the results of calls, as the model read them. */
 function resultsRead({ model }: Stage): string {
   const last = model.requests.at(-1)?.body;
-  return JSON.stringify(last?.messages.flatMap(blocksOf).filter(({ type }) => type === 'tool_result'));
+  return last === undefined ? '' : resultsOf(last);
 }
 
 const endsOf = ({ dataDir }: Stage) =>
@@ -77,7 +81,7 @@ describeRow('calls that need an approval', (atEnd) => {
 
   beforeAll(async () => {
     const config = { ...asksAboutOnce, owners: [`telegram:${owner}`] };
-    stage = await startStage({ config, networks: ['web'] }, atEnd);
+    stage = await startStage({ config, networks: ['web', 'discord'] }, atEnd);
   });
   beforeEach(() => {
     forgetEffects(stage.home);
@@ -149,6 +153,31 @@ describeRow('calls that need an approval', (atEnd) => {
     expect(chatOf(person)).toEqual([approved, answer]);
     expect(ends()).toEqual([{ state: 'approved', decidedBy: 'web:owner “you”' }]);
     expect(stage.effects()).toHaveLength(1);
+  });
+
+  test('lets a linked account on another network decide, and no other account there', async ({ expect }) => {
+    stage.model.script(callsOnce.reply);
+    const id = nextId++;
+    const person = stage.person('telegram', id);
+    const linked = stage.person('discord', id);
+    const stranger = stage.person('discord', nextId++);
+    await link(person, linked);
+    person.says('question-1');
+    await untilAsked(person);
+    const [{ id: question } = {}] = readStore(
+      stage.dataDir,
+      'select id from callApprovals order by createdAt desc',
+    );
+    stranger.says(`/approve ${question}`);
+    await untilTold(stranger, /Only the person who asked me for this, or my owner, may decide that/);
+    expect(ends()).toEqual([{ state: 'open', decidedBy: null }]);
+    linked.says(`/approve ${question}`);
+    await until(() => chatOf(person).includes(answer), { what: 'the answer' });
+    await untilRest(6);
+    expect(chatOf(person).slice(-2)).toEqual([approved, answer]);
+    expect(ends()).toEqual([{ state: 'approved', decidedBy: expect.stringMatching(/^discord:/) }]);
+    expect(stage.effects()).toHaveLength(1);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
   test('refuses a call when nobody answers in time, and needs no answer after /stop', async ({ expect }) => {

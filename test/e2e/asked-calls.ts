@@ -1,4 +1,4 @@
-/** Calls of the tool `once` that need an approval, on any channel. */
+/** Calls of the tools `once` and `again` that need an approval, on any channel. */
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { callsFirst, type Play } from './kill-scenarios.ts';
@@ -6,9 +6,12 @@ import type { Person } from './person.ts';
 import type { Config } from './stage.ts';
 import { until } from './until.ts';
 
-/** Each call of the tool asks. */
+/** `again` may run once more after a crash, `once` may not. */
+type AskedTool = 'once' | 'again';
+
+/** Each call of the tools asks. */
 export const asksAboutOnce = {
-  agents: [{ id: 'main', tools: { rules: [{ tool: 'once', action: 'ask' }] } }],
+  agents: [{ id: 'main', tools: { rules: ['once', 'again'].map((tool) => ({ tool, action: 'ask' })) } }],
 } as const satisfies Config;
 
 export const callsOnce: Play = callsFirst({ name: 'once' });
@@ -16,8 +19,9 @@ export const callsOnce: Play = callsFirst({ name: 'once' });
 export const labels = { approve: 'Approve', always: 'Always, for this', deny: 'Refuse' } as const;
 
 /** What `chatOf` returns for a question, and for what has taken its place. */
-export const asked = 'May I use once like this? { "dies": 0 }';
-export const endedAs = (end: string) => `once: ${end}. { "dies": 0 }`;
+export const askedAbout = (tool: AskedTool) => `May I use ${tool} like this? { "dies": 0 }`;
+export const asked = askedAbout('once');
+export const endedAs = (end: string, tool: AskedTool = 'once') => `${tool}: ${end}. { "dies": 0 }`;
 
 /** What the person sees, alike on every channel: without marks, commands, ids and answers to commands. */
 export function chatOf(person: Pick<Person, 'standing'>): readonly string[] {
@@ -29,12 +33,12 @@ export function chatOf(person: Pick<Person, 'standing'>): readonly string[] {
       .join(' ')
       .replace(/\{ +/, '{ ')
       .replace(/ by \w+:\S+ “[^”]*”/, ' by them');
-    return /^once: .*\.$/.test(shown) ? [] : [shown];
+    return /^(once|again): .*\.$/.test(shown) ? [] : [shown];
   });
 }
 
-export async function untilAsked(person: Person): Promise<void> {
-  await until(() => chatOf(person).includes(asked), { what: 'the question is shown' });
+export async function untilAsked(person: Person, tool: AskedTool = 'once'): Promise<void> {
+  await until(() => chatOf(person).includes(askedAbout(tool)), { what: 'the question is shown' });
 }
 
 /** Lets all open questions expire, whether or not a process runs. */
