@@ -54,7 +54,11 @@ describe('parley doctor', () => {
   }, async () => {
     const env = { PARLEY_DATA_DIR: join(aFolder(), 'data'), PARLEY_PORT: String(await aFreePort()) };
     const { code, isWell, checks, of } = await diagnose(env);
-    expect({ code, isWell }).toEqual({ code: 0, isWell: true });
+    expect({ code, isWell, failed: checks.filter(({ result }) => result === 'failed') }).toEqual({
+      code: 0,
+      isWell: true,
+      failed: [],
+    });
     expect(checks.filter(({ result }) => result !== 'ok').map(({ name }) => name)).toEqual(['model']);
     expect(of('model')?.fix).toContain('ANTHROPIC_API_KEY');
     expect(of('data folder')?.detail).toContain('the first start creates');

@@ -1,7 +1,7 @@
-import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { aBot, approve, readAccessRows } from '../store/access-builders.ts';
 import { aStore } from '../support/own-store.ts';
+import { runParley } from './run-parley.ts';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -13,12 +13,7 @@ async function aFolder(env: Env = {}) {
     bot,
     store,
     rows: () => store.read(readAccessRows, { account: bot.account }),
-    parley: (...args: string[]): SpawnSyncReturns<string> =>
-      spawnSync(process.execPath, ['../../bin/parley.mjs', ...args], {
-        cwd: import.meta.dirname,
-        encoding: 'utf8',
-        env: { PATH: process.env.PATH, PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: dataDir, ...env },
-      }),
+    parley: (...args: string[]) => runParley(args, { PARLEY_DATA_DIR: dataDir, ...env }),
   };
 }
 
@@ -28,22 +23,22 @@ it('lists requests, approves the first as owner and the next as user, and revoke
   const { bot, rows, parley } = await aFolder();
   await bot.asks('1', 'ABCD2345');
   await bot.asks('2', 'EFGH2345');
-  expect(parley('pair', 'list').stdout).toMatch(
+  expect((await parley('pair', 'list')).stdout).toMatch(
     /^asks: test:1 “Person 1” at test\/bot\S+, code ABCD2345, minutes left: 60$/m,
   );
   const hint = 'There’s no owner yet: the first person you approve becomes the owner and may do everything.';
-  expect(parley('pair', 'list').stdout).toContain(hint);
+  expect((await parley('pair', 'list')).stdout).toContain(hint);
 
-  expect(parley('pair', 'approve', 'abcd-2345').stdout).toBe(
+  expect((await parley('pair', 'approve', 'abcd-2345')).stdout).toBe(
     'test:1 “Person 1” can write now, as the owner.\n',
   );
-  expect(parley('pair', 'approve', 'test:2').stdout).toBe('test:2 “Person 2” can write now.\n');
+  expect((await parley('pair', 'approve', 'test:2')).stdout).toBe('test:2 “Person 2” can write now.\n');
   expect((await rows()).people).toEqual([
     { peerId: '1', role: 'owner' },
     { peerId: '2', role: 'user' },
   ]);
-  expect(parley('pair', 'list').stdout).not.toContain(hint);
-  const listed = JSON.parse(parley('pair', 'list', '--json').stdout) as object;
+  expect((await parley('pair', 'list')).stdout).not.toContain(hint);
+  const listed = JSON.parse((await parley('pair', 'list', '--json')).stdout) as object;
   expect(listed).toMatchObject({
     requests: [],
     people: expect.arrayContaining([
@@ -51,12 +46,13 @@ it('lists requests, approves the first as owner and the next as user, and revoke
     ]),
   });
 
-  expect(parley('pair', 'revoke', 'test:1').stdout).toBe('test:1 can no longer write.\n');
+  expect((await parley('pair', 'revoke', 'test:1')).stdout).toBe('test:1 can no longer write.\n');
   expect((await rows()).people).toEqual([{ peerId: '2', role: 'user' }]);
   await bot.asks('3', 'JKLM2345');
-  const asJson = (...args: string[]): unknown => JSON.parse(parley('pair', ...args, '--json').stdout);
-  expect(asJson('approve', 'test:3')).toEqual({ ref: 'test:3', name: 'Person 3', role: 'owner' });
-  expect(asJson('revoke', 'test:3')).toEqual({ ref: 'test:3', isStillNamed: false });
+  const asJson = async (...args: string[]): Promise<unknown> =>
+    JSON.parse((await parley('pair', ...args, '--json')).stdout);
+  expect(await asJson('approve', 'test:3')).toEqual({ ref: 'test:3', name: 'Person 3', role: 'owner' });
+  expect(await asJson('revoke', 'test:3')).toEqual({ ref: 'test:3', isStillNamed: false });
 });
 
 it('makes nobody owner if the configuration names one, and says whose access remains', {
@@ -65,10 +61,10 @@ it('makes nobody owner if the configuration names one, and says whose access rem
   const { bot, rows, parley } = await aFolder({ PARLEY_OWNERS: 'test:9' });
   await bot.asks('1', 'ABCD2345');
   await bot.asks('9', 'EFGH2345');
-  parley('pair', 'approve', 'ABCD2345');
-  parley('pair', 'approve', 'EFGH2345');
+  await parley('pair', 'approve', 'ABCD2345');
+  await parley('pair', 'approve', 'EFGH2345');
   expect((await rows()).people.map(({ role }) => role)).toEqual(['user', 'user']);
-  expect(parley('pair', 'revoke', 'test:9').stdout).toMatch(
+  expect((await parley('pair', 'revoke', 'test:9')).stdout).toMatch(
     /^test:9 can no longer write\. They still have access through the configuration/,
   );
 });
@@ -83,11 +79,11 @@ it('explains invalid input and changes nothing', { timeout: 300_000 }, async () 
     [['revoke', '@ann'], /^“@ann” isn't in the form channel:id/],
   ];
   for (const [args, reason] of wrong) {
-    const { status, stderr } = parley('pair', ...args);
+    const { code, stderr } = await parley('pair', ...args);
     expect(stderr).toMatch(reason);
-    expect(status).toBe(1);
+    expect(code).toBe(1);
   }
   for (let n = 0; n < 10; n++) await approve(store, 'ABCD2346');
-  expect(parley('pair', 'approve', 'ABCD2345').stderr).toMatch(/^Too many codes\. Please try again/);
+  expect((await parley('pair', 'approve', 'ABCD2345')).stderr).toMatch(/^Too many codes\. Please try again/);
   expect(await rows()).toMatchObject({ people: [], pending: ['1'] });
 });
