@@ -6,6 +6,8 @@ import { chatCommands } from '../../src/commands/list.ts';
 import { environmentNames } from '../../src/config/environment.ts';
 import type { SettingsSchema } from '../../src/config/json-schema.ts';
 import { bundledPlugins } from '../../src/config/plugin-schema.ts';
+import { operations } from '../../src/operations/list.ts';
+import { renderOperations } from './api-table.ts';
 import { renderSettings, settingsIn } from './settings-table.ts';
 
 const metricsIn = (text: string) => new Set(text.match(/parley_[a-z_]+[a-z]/g));
@@ -40,6 +42,12 @@ it('describes every setting of Parley, channels and plugins, with its default', 
   );
   expect(paths.filter((path) => /token$|secret/i.test(path))).toEqual([]);
   await expect(renderSettings(settings)).toMatchFileSnapshot('../../docs/settings.md');
+});
+
+it('describes every operation in the document of the API, as the table of operations has it', async () => {
+  const page = readFileSync('docs/api.md', 'utf8');
+  const text = page.slice(0, page.indexOf('### '));
+  await expect(`${text}${renderOperations(operations)}`).toMatchFileSnapshot('../../docs/api.md');
 });
 
 it('explains every line of doctor in the troubleshooting guide, and no other', () => {

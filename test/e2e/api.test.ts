@@ -1,6 +1,8 @@
 /** The HTTP and WebSocket API of a real gateway, checked against its own description. */
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeAll, test } from 'vitest';
 import { z } from 'zod';
 import { raiseAlert } from '../../src/store/alerts/alert.ts';
@@ -252,5 +254,18 @@ describeRow('the API', (atEnd) => {
       expect(await body(other)).toMatchObject({ error: { code: 'key_reused' } });
     }
     expect((await once('/api/agent', { message: 'once' }, 'x'.repeat(201))).status).toBe(400);
+  });
+
+  test('answers the calls that docs/api.md begins with, as copied', async ({ expect }) => {
+    const page = await readFile('docs/api.md', 'utf8');
+    const blocks = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, code]) => code);
+    const script = blocks.join("\necho '---'\n").replaceAll('http://127.0.0.1:7411', parley.url);
+    const cwd = aFolder(atEnd);
+    const copied = script.replace('data/token', join(dataDir, 'token'));
+    const { stdout } = await promisify(execFile)('bash', ['-c', copied], { cwd, timeout: 60_000 });
+    const [sent = '', waited = '', followed = ''] = stdout.split('---\n');
+    expect(JSON.parse(sent)).toMatchObject({ runId: expect.any(String) });
+    expect(JSON.parse(waited)).toMatchObject({ status: 'ok' });
+    expect(followed).toContain('"state":"ended"');
   });
 });
