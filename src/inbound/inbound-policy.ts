@@ -46,6 +46,7 @@ export type InboundPolicy = {
 
 /** Compiles the inbound rules of the configuration. */
 export function createInboundPolicy(config: Config, texts: ChatTexts): InboundPolicy {
+  let { timeZone } = config;
   return {
     access: accessPolicyFrom(config),
     pairing: config.access.pairing,
@@ -60,7 +61,11 @@ export function createInboundPolicy(config: Config, texts: ChatTexts): InboundPo
     queue: config.queue,
     joinMs: config.joinMs,
     reset: config.reset as ResetSettings,
-    timeZone: config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    get timeZone() {
+      // Found on demand: most commands need no time zone, and asking for it loads every language's calendar.
+      timeZone ??= Intl.DateTimeFormat().resolvedOptions().timeZone;
+      return timeZone;
+    },
     texts,
     rateLimit: createRateLimit({ perMinute: config.rateLimit.perSenderPerMinute }),
   };
