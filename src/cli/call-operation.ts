@@ -17,7 +17,7 @@ import { issuerOf } from '../server/sign-ins.ts';
 import { storeSetup } from '../steps.ts';
 import type { Store, StoreSetup } from '../store/base/command.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
-import { readableStore } from '../store/readable-store.ts';
+import { currentStore, readableStore } from '../store/readable-store.ts';
 import { endSignIns, readSignIns } from '../store/sign-ins/sign-ins.ts';
 import { textsFor } from '../texts/chat-texts.ts';
 import { agreeWithProcesses } from './agree-with-processes.ts';
@@ -50,7 +50,14 @@ const atThisConsole = { by: atConsole, signIn: undefined, signal: new AbortContr
 export async function withOperations<T>(config: Config, use: (call: Call) => Promise<T>): Promise<T> {
   assertReadable(config.dataDir);
   await agreeWithProcesses(config);
+  let reader: Store | undefined;
   let store: Store | undefined;
+  const storeFor = async (method: 'GET' | 'POST') => {
+    if (method === 'GET' && store === undefined) reader ??= await openToRead(config);
+    if (method === 'GET' && reader !== undefined) return reader;
+    store ??= await openStore(config);
+    return store;
+  };
   try {
     return await use(async (operation, input) => {
       const parsed = operation.input?.safeParse(input);
@@ -58,13 +65,14 @@ export async function withOperations<T>(config: Config, use: (call: Call) => Pro
       const asked = await askOperation(config, operation, input);
       if (asked.kind === 'answer') return asked.answer;
       if (!mayRunHere(operation.method, asked)) return fail(asked, config);
-      store ??= await openStore(config);
+      const deps = await depsFor(config, await storeFor(operation.method));
       // Without a schema it takes no input.
-      const answer = await operation.run(await depsFor(config, store), parsed?.data as never, atThisConsole);
+      const answer = await operation.run(deps, parsed?.data as never, atThisConsole);
       if (!(answer instanceof Refusal)) return operation.answer.parse(answer) as typeof answer;
       return fail({ kind: 'refusal', ...answer }, config);
     });
   } finally {
+    await reader?.close();
     await store?.close();
   }
 }
@@ -108,6 +116,11 @@ export function localDeps(config: Config): Omit<LocalDeps, 'store' | 'signIns'> 
     changed: () => undefined,
     cutToken: () => undefined,
   };
+}
+
+/** Opens the existing file without the means to write; undefined if only `openStore` can open it, or say why not. */
+async function openToRead({ databaseUrl, dataDir }: Config): Promise<Store | undefined> {
+  return databaseUrl || isRestoreUnfinished(dataDir) ? undefined : currentStore(dataDir);
 }
 
 /** Opens the existing database, as it is. Throws `store_unavailable` if there is none, or a restore was interrupted. */

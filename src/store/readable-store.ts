@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ParleyError } from '#contracts/errors.ts';
 import type { Store } from './base/command.ts';
-import { openReadOnlyStore } from './sqlite/read-only-store.ts';
+import { openCurrentFile, openReadOnlyStore } from './sqlite/read-only-store.ts';
 
 /** Opens the folder's SQLite file read-only; undefined when there is none or it can't be read either. */
 export function readableStore(dataDir: string, reason: ParleyError): Store | undefined {
@@ -14,6 +14,12 @@ export function readableStore(dataDir: string, reason: ParleyError): Store | und
     // The reason why it can't be written is already reported, and is the more serious problem.
     return undefined;
   }
+}
+
+/** Opens the folder's SQLite file for a command that only reads; undefined unless it is there with a current schema. */
+export async function currentStore(dataDir: string): Promise<Store | undefined> {
+  const file = join(dataDir, 'parley.db');
+  return existsSync(file) ? openCurrentFile(file) : undefined;
 }
 
 /** Returns a store for a database that can't even be read: all reads and writes reject with `reason`. */

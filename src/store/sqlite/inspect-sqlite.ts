@@ -14,8 +14,7 @@ export async function inspectSqlite(file: string): Promise<StoreReport> {
     if (first?.quick_check !== 'ok') return { kind: 'damaged', reason: first?.quick_check ?? 'no answer' };
     const taken = readSteps(connection);
     const steps = compareSteps(taken);
-    const ask = (query: string) => open.prepare<[], Record<string, unknown>>(query).all();
-    const { misfits } = await differencesOf(ask, 'sqlite', { taken });
+    const { misfits } = await differencesOf(askOn(open), 'sqlite', { taken });
     const withoutTools = misfits.length > 0 ? new Map() : refusalsIn(connection, steps.pending);
     return { kind: 'found', detail: file, ...steps, misfits, withoutTools };
   } catch (error) {
@@ -26,6 +25,19 @@ export async function inspectSqlite(file: string): Promise<StoreReport> {
   } finally {
     connection?.close();
   }
+}
+
+/** Says whether a file's schema is what this version's steps make, so that a start would change nothing in it. */
+export async function hasCurrentSchema(connection: BetterSqlite3.Database): Promise<boolean> {
+  const taken = readSteps(connection);
+  const { pending, unknown } = compareSteps(taken);
+  if (pending.length + unknown.length > 0) return false;
+  const { misfits, indexes } = await differencesOf(askOn(connection), 'sqlite', { taken });
+  return misfits.length + indexes.length === 0;
+}
+
+function askOn(connection: BetterSqlite3.Database) {
+  return (query: string) => connection.prepare<[], Record<string, unknown>>(query).all();
 }
 
 /** Reads the models that have refused tools; empty for a file with another schema. */
