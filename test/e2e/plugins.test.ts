@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { beforeAll, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { endsInResult, type WireBody, type WireMessage } from '../platforms/anthropic/wire.ts';
-import { findBreaches } from './conservation.ts';
+import { findBreaches, untilAtRest } from './conservation.ts';
 import { describeRow } from './describe-row.ts';
+import { databaseServer, makeDatabase, type OwnDatabase } from './own-database.ts';
 import { pageToken } from './page-state.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import { openStage, type Stage } from './stage.ts';
@@ -130,6 +131,38 @@ describeRow('plugins of a running gateway and its worker', (atEnd) => {
     expect(removed.stdout).toContain('The plugin weather has ended.');
     await asks('Any weather?', 'I know nothing of it.');
     expect(await route()).toBe(404);
+    await untilAtRest(stage.dataDir, 0);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 });
+
+describeRow(
+  'a plugin with values in PostgreSQL, in processes with folders of their own',
+  (atEnd) => {
+    let stage: Stage;
+    let read: OwnDatabase['read'];
+
+    beforeAll(async () => {
+      const database = await makeDatabase(atEnd);
+      read = database.read;
+      stage = await openStage({ env: { DATABASE_URL: database.url } }, atEnd);
+      const folder = join(import.meta.dirname, '../../examples/plugins/counter');
+      const env = { PARLEY_CONFIG: join(stage.home, 'parley.config.json'), PARLEY_DATA_DIR: stage.dataDir };
+      await runParley(['plugins', 'add', folder], { ...env, ...stage.telegram.environment });
+      await Promise.all([
+        stage.start({ role: 'gateway', folder: 'one' }),
+        stage.start({ role: 'worker', folder: 'two' }),
+      ]);
+    });
+
+    test('counts each command once, also without a slot in its process', async ({ expect }) => {
+      for (const count of [1, 2, 3]) {
+        stage.telegram.userSends({ from: ada, text: '/count' });
+        await untilSaid(stage.telegram, { chat: ada.id, text: `That makes ${count}.` });
+      }
+      const rows = await read('select plugin, key, value, version from "pluginData"');
+      expect(rows).toEqual([{ plugin: 'counter', key: 'count', value: '3', version: expect.anything() }]);
+    });
+  },
+  { isSkipped: databaseServer === undefined },
+);
