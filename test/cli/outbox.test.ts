@@ -1,17 +1,12 @@
-import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { aConversation } from '../store/a-conversation.ts';
 import { aStore } from '../support/own-store.ts';
 import { runParley } from './run-parley.ts';
 
-it('says that Parley has never run on this data folder', () => {
-  const { status, stderr } = spawnSync(process.execPath, ['../../bin/parley.mjs', 'outbox', 'list'], {
-    cwd: import.meta.dirname,
-    encoding: 'utf8',
-    env: { PATH: process.env.PATH, PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: '/nowhere' },
-  });
+it('says that Parley has never run on this data folder', async () => {
+  const { code, stderr } = await runParley(['outbox', 'list'], { PARLEY_DATA_DIR: '/nowhere' });
   expect(stderr).toMatch(/^There is no database in \/nowhere: .*PARLEY_DATA_DIR.*\n$/);
-  expect(status).toBe(1);
+  expect(code).toBe(1);
 });
 
 it('resends or drops a message whose delivery is unknown', async () => {
