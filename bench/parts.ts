@@ -6,6 +6,7 @@ import { measureContext } from './context.ts';
 import { measureCrash } from './crash.ts';
 import { type Figure, figureRows } from './figure.ts';
 import { measureFirstHour } from './first-hour.ts';
+import { measureHooks } from './hooks.ts';
 import { findPostgres } from './lanes/cluster.ts';
 import { measureAdded, measureLatency, measurePaced } from './latency.ts';
 import { type MemoryOptions, measureMemory } from './memory.ts';
@@ -148,6 +149,13 @@ const parts: Readonly<Record<string, Part>> = {
   cache: {
     title: "The provider's cache",
     measure: ({ isQuick }) => measureCache(isQuick ? 10 : 30),
+  },
+  hooks: {
+    title: 'Hooks and permission, for each tool call',
+    about: [
+      'What `before_tool_call`, `after_tool_call`, `tool_result_persist` and the rules add to a call with 2 kB of text.',
+    ],
+    measure: ({ rounds }) => measureHooks(rounds),
   },
   shell: { title: 'Commands in the sandbox', measure: ({ rounds }) => measureShell(rounds) },
   crash: { title: 'A crash', measure: () => measureCrash() },
