@@ -147,8 +147,11 @@ async function findDifferences(
 /** Reads the steps that this database has taken; none when it has no record of them. */
 async function readTakenSteps(db: Kysely<Tables>): Promise<readonly string[]> {
   // Checked first, since a failed query would end PostgreSQL's transaction.
-  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
-  if (!tables.some(({ name }) => name === 'kysely_migration')) return [];
+  const record =
+    dialectOf(db) === 'sqlite'
+      ? sql`select 1 from sqlite_master where name = 'kysely_migration'`
+      : sql`select 1 where to_regclass('kysely_migration') is not null`;
+  if ((await record.execute(db)).rows.length === 0) return [];
   const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
   return rows.map(({ name }) => name);
 }
