@@ -27,7 +27,7 @@ if (problem !== undefined) {
 }
 
 /** Commands that may go on for hours: they need Node.js's settings, and a command line that names the bundle in use. */
-const lasting = ['start', 'chat', 'logs', 'onboard', 'channels'];
+const lasting = ['start', 'chat', 'acp', 'logs', 'onboard', 'channels'];
 
 if (isNewEnough() && !lasting.includes(process.argv[2])) await runHere();
 else runAnew();
@@ -36,7 +36,8 @@ else runAnew();
 async function runHere() {
   const env = nodeEnvironment(root);
   Object.assign(process.env, { ...env, ...process.env });
-  module.enableCompileCache(process.env.NODE_COMPILE_CACHE);
+  // Empty turns it off, as it does for Node.js itself.
+  if (process.env.NODE_COMPILE_CACHE !== '') module.enableCompileCache(process.env.NODE_COMPILE_CACHE);
   net.setDefaultAutoSelectFamilyAttemptTimeout(connectAttemptMs);
   await import(pathToFileURL(main).href);
 }
