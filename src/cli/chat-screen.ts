@@ -66,7 +66,8 @@ export function createTtyScreen(output: ChatOutput, input: Interface): ChatScree
   };
 }
 
-function styled(line: FinalLine, columns: number): string {
+/** Formats a line for a terminal. */
+export function styled(line: FinalLine, columns: number): string {
   const wrapped = (room: number) => rowsOf(printable(line.text), columns - room).map((row) => row.trimEnd());
   switch (line.kind) {
     case 'person':

@@ -2,11 +2,10 @@
  * Turns the changes of a conversation, the same as the page's, into lines to print. A terminal can only add lines, so the
  * printed ones are remembered; the client's own lines aren't repeated.
  */
-import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ChildView } from '#contracts/child.ts';
 import { childFacts } from '../client/child-facts.js';
 import { emptyConversation, messagesInOrder, notesOf, reduce } from '../client/conversation.js';
-import type { ClientMessage, Conversation } from '../client/conversation-types.ts';
+import type { ClientMessage, Conversation, Frame } from '../client/conversation-types.ts';
 
 export type ChatLine =
   | { readonly kind: 'person' | 'agent' | 'notice' | 'problem' | 'tool'; readonly text: string }
@@ -66,7 +65,7 @@ export function disconnected(transcript: ChatTranscript): ChatTranscript {
 /** Applies a frame. `withHistory: false` shows nothing that was said before this client connected. */
 export function received(
   before: ChatTranscript,
-  frame: ServerFrame,
+  frame: Frame,
   { withHistory }: { readonly withHistory: boolean },
 ): ChatStep {
   const reduced = reduce(before.conversation, { kind: 'frame', frame });
@@ -103,7 +102,7 @@ export function received(
 
 const movedLine: ChatLine = { kind: 'notice', text: 'This conversation continues in another session.' };
 
-function isEnd(frame: ServerFrame): boolean {
+function isEnd(frame: Frame): boolean {
   if (frame.type === 'standing') return frame.run === undefined;
   return frame.type === 'event' && frame.event.kind === 'run' && frame.event.state === 'ended';
 }
@@ -135,7 +134,7 @@ function refusalLine(state: string, reason: string | undefined): readonly ChatLi
 }
 
 /** Says what only the frame tells: a correction, or that something that isn't a message was refused. */
-function frameLine(frame: ServerFrame, waiting: ReadonlySet<string>): readonly ChatLine[] {
+function frameLine(frame: Frame, waiting: ReadonlySet<string>): readonly ChatLine[] {
   if (frame.type === 'edited') return [{ kind: 'agent', text: `(corrected) ${frame.text}` }];
   if (frame.type === 'ack' && !waiting.has(frame.id)) return refusalLine(frame.state, frame.reason);
   if (frame.type !== 'problem' || frame.retry || waiting.has(frame.id ?? '')) return [];

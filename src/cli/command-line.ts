@@ -74,6 +74,14 @@ function addGatewayCommands(program: Command, entry: EntryCommands, { act, show 
       .option('--agent <id>', 'the agent (default: your default agent)'),
     async (options: { agent?: string }) => (await import('./acp.ts')).runAcp(options),
   );
+  act(
+    program
+      .command('follow [id]')
+      .description('show a conversation or a run as it happens (default: your own conversation)')
+      .option('--json', 'each frame as a line of JSON'),
+    async (id: string | undefined, { json = false }: JsonOption) =>
+      (await import('./follow.ts')).runFollow({ what: id, asJson: json }),
+  );
   show(program.command('status').description('show the state of the running gateway'), async () =>
     (await import('./status.ts')).showStatus(),
   );

@@ -7,6 +7,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   start: ['start', 'start --role worker'],
   acp: ['acp', 'acp --agent main'],
   chat: ['chat'],
+  follow: ['follow', 'follow 3f2a9c1e', 'follow main:telegram:telegram:dm:123 --json'],
   status: ['status', 'status --json'],
   why: ['why 45', 'why telegram:-100123/45 --text', 'why telegram:123'],
   onboard: ['onboard'],

@@ -12,7 +12,7 @@ import { type AtEnd, openStage, type Stage, type StageSettings, type StartOption
 import { until } from './until.ts';
 
 export type Role = 'all' | 'gateway' | 'worker';
-export type MemberOptions = Pick<StartOptions, 'role' | 'stopAt'>;
+export type MemberOptions = Pick<StartOptions, 'role' | 'stopAt' | 'env'>;
 
 export type Member = ParleyProcess & {
   readonly name: string;
