@@ -24,13 +24,13 @@ export type FollowCall = {
   readonly asJson: boolean;
 };
 
-type Asked = { readonly session?: string } | { readonly run: string };
+type FeedQuery = { readonly session?: string } | { readonly run: string };
 
 /** Follows until the run has ended, or somebody interrupts it. Exit code: 0, or 1 for a run without a natural end. */
 export async function runFollow({ what, asJson }: FollowCall): Promise<ExitCode> {
   const config = configForReading();
   const show = asJson ? printFrame : createFollowScreen(process.stdout);
-  const all: readonly Asked[] = what === undefined ? [{}] : [{ session: what }, { run: what }];
+  const all: readonly FeedQuery[] = what === undefined ? [{}] : [{ session: what }, { run: what }];
   let refused = '';
   for (const asked of all) {
     const link = createFeedLink(config, asked);
@@ -75,7 +75,7 @@ const maxDelayMs = 3_000;
 const silenceMs = 45_000;
 
 /** Reads the feed from whichever gateway of the folder is there. Throws if none is at first, or one refuses. */
-async function* createFeedLink(config: Config, asked: Asked): AsyncGenerator<FeedLinkEvent> {
+async function* createFeedLink(config: Config, asked: FeedQuery): AsyncGenerator<FeedLinkEvent> {
   let lastId: string | undefined;
   let isKnown = false;
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
@@ -110,7 +110,7 @@ class RefusedFeed extends Error {
 
 const refusalSchema = z.object({ error: z.object({ code: z.string(), text: z.string().exactOptional() }) });
 
-type FeedPosition = { readonly asked: Asked; readonly lastId: string | undefined };
+type FeedPosition = { readonly asked: FeedQuery; readonly lastId: string | undefined };
 
 /** Reads one connection's frames. Throws when it breaks off, or has been silent for too long. */
 async function* readFeed(

@@ -52,6 +52,10 @@ export class FeedStage {
     this.#feeds = this.#start();
   }
 
+  get feeds(): SessionFeeds {
+    return this.#feeds;
+  }
+
   get openText(): string {
     return this.#text;
   }
