@@ -228,7 +228,9 @@ describeRow('the feed of a gateway', (atEnd) => {
       .map((line) => JSON.parse(line));
     expect(frames.at(0).type).toBe('snapshot');
     expect(frames.at(-1).event).toEqual({ kind: 'run', runId: body.runId, state: 'ended' });
-    const example = spawn(process.execPath, ['examples/feed/follow.ts'], {
+    stage.model.script((words) => ({ text: `Heard ${lastUserText(words)}` }));
+    const session = await say(541, 'before');
+    const example = spawn(process.execPath, ['examples/feed/follow.ts', session], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { PARLEY_URL: parley.url, PARLEY_TOKEN: pageToken },
     });
@@ -237,8 +239,11 @@ describeRow('the feed of a gateway', (atEnd) => {
     example.stdout.on('data', (chunk) => {
       printed += chunk;
     });
-    await callAt(parley.url, '/api/agent', { message: 'and in the example' });
-    await until(() => printed.includes('"state":"ended"'), { what: 'the example shows the end of the run' });
+    await until(() => printed.includes('Heard before'), { what: 'the example shows what was said' });
+    await say(541, 'after');
+    await until(() => printed.includes('Heard after') && printed.includes('"state":"ended"'), {
+      what: 'the example shows the next run',
+    });
     expect(await follow('nothing')).toMatchObject({ code: 1, stderr: expect.stringContaining('no such') });
   });
 });

@@ -1,5 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { holds } from '../support/holds.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { type Fate, FeedStage, storedPartOf } from './feed-stage.ts';
@@ -86,4 +87,80 @@ describe('the feeds of a session', () => {
       { interruptAfterTimeLimit: 12_000, numRuns: 2_000 },
     );
   });
+
+  it('gives a reader that falls behind a snapshot instead of a backlog, and no end twice', async () => {
+    const stage = new FeedStage(store());
+    onTestFinished(() => stage.close());
+    const reader = stage.join();
+    await startRun(stage);
+    await stage.settle();
+    await stage.end('answer');
+    await stage.settle();
+    reader.isStalled = true;
+    const before = reader.frames.length;
+    for (let count = 0; count < 40; count += 1) {
+      for (let event = 0; event < 10; event += 1)
+        stage.tell({ kind: 'cost', sessionId: 's', messageId: `m${count}.${event}`, cost: 1 });
+      await turn();
+    }
+    await startRun(stage);
+    await stage.end('stop');
+    await stage.settle();
+    expect(reader.frames.length - before).toBeLessThan(200);
+    expect(reader.frames.slice(before).some(({ type }) => type === 'snapshot')).toBe(true);
+    expect(reader.ends).toEqual(await stage.ends());
+  });
+
+  it('tells a reader of one run its end, and nothing of other runs', async () => {
+    const stage = new FeedStage(store());
+    onTestFinished(() => stage.close());
+    const run = await startRun(stage);
+    const reader = stage.join({ run });
+    await stage.settle();
+    stage.tell({ kind: 'text', runId: 'another', of: 'chat', at: 0, text: 'secret' });
+    stage.tell({ kind: 'run', runId: 'another', state: 'ended' });
+    stage.write('words');
+    await stage.settle();
+    await stage.end('answer');
+    await startRun(stage);
+    await stage.settle();
+    expect(reader.ends).toEqual([run]);
+    expect(reader.isOver).toBe(true);
+    const runs = reader.frames.flatMap((frame) =>
+      frame.type === 'event' && 'runId' in frame.event ? [frame.event.runId] : [],
+    );
+    expect(new Set(runs)).toEqual(new Set([run]));
+    expect(reader.frames.flatMap((frame) => (frame.type === 'items' ? frame.items : []))).toEqual([]);
+  });
+
+  it('tells a reader of one session nothing of another', async () => {
+    const [stage, other] = [new FeedStage(store()), new FeedStage(store())];
+    onTestFinished(() => stage.close());
+    onTestFinished(() => other.close());
+    await startRun(stage);
+    await other.ask();
+    stage.join();
+    await stage.settle();
+    const over = new AbortController();
+    const feed = stage.feeds.open({ laneKey: other.laneKey }, over.signal);
+    const frames: unknown[] = [];
+    const reading = (async () => {
+      for await (const batch of feed ?? []) frames.push(...batch.map(({ frame }) => frame));
+    })();
+    stage.write('secret');
+    await stage.settle();
+    await stage.end('stop');
+    await stage.settle();
+    over.abort();
+    await reading;
+    expect(frames).toEqual([expect.objectContaining({ type: 'snapshot', of: other.laneKey })]);
+    expect(frames).toEqual([
+      expect.objectContaining({ items: [expect.objectContaining({ state: 'waiting' })] }),
+    ]);
+  });
 });
+
+async function startRun(stage: FeedStage): Promise<string> {
+  await stage.ask();
+  return (await stage.begin())?.runId ?? '';
+}
