@@ -15,14 +15,15 @@ export function settingsApplier(
 ): (config: Config) => void {
   let { perSenderPerMinute } = config.rateLimit;
   return (next) => {
-    const { rateLimit, ...compiled } = createInboundPolicy(next, texts);
+    // The time zone waits for a restart, too.
+    const { rateLimit, timeZone: _, ...compiled } = createInboundPolicy(next, texts);
     // A new limit forgets who is flooding, so it is only created when the setting has changed.
     const isNewLimit = next.rateLimit.perSenderPerMinute !== perSenderPerMinute;
     perSenderPerMinute = next.rateLimit.perSenderPerMinute;
     // These settings wait for a restart.
-    const { defaultAgent, dmScope, timeZone } = policy;
+    const { defaultAgent, dmScope } = policy;
     const groups = { ...compiled.groups, contextLimit: policy.groups.contextLimit };
-    Object.assign(policy, compiled, { defaultAgent, dmScope, timeZone, groups }, isNewLimit && { rateLimit });
+    Object.assign(policy, compiled, { defaultAgent, dmScope, groups }, isNewLimit && { rateLimit });
     gatewayRole?.owners.splice(0, gatewayRole.owners.length, ...next.owners);
     gatewayRole?.allowedHosts.splice(0, gatewayRole.allowedHosts.length, ...next.allowedHosts);
   };
