@@ -10,7 +10,7 @@ import { databaseServer, makeDatabase, type OwnDatabase } from './own-database.t
 import { pageToken } from './page-state.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import { openStage, type Stage } from './stage.ts';
-import { ada, untilSaid } from './telegram-chat.ts';
+import { ada, said, untilSaid } from './telegram-chat.ts';
 import { until } from './until.ts';
 
 /** A plugin with a part of each kind that a reload can replace. The import shows that all of its modules are. */
@@ -38,8 +38,9 @@ export const plugin = definePlugin({
 `;
 
 /** Calls the tool if it is there, and repeats what it says. */
-function useTool({ messages, tools = [], ...body }: WireBody) {
-  if (endsInResult({ messages, ...body })) return { text: `Today: ${resultIn(messages.at(-1))}.` };
+function useTool(body: WireBody) {
+  const { messages, tools = [] } = body;
+  if (endsInResult(body)) return { text: `Today: ${resultIn(messages.at(-1))}.` };
   const isThere = tools.some(({ name }) => name === 'forecast');
   return isThere ? { toolCalls: [{ name: 'forecast', input: {} }] } : { text: 'I know nothing of it.' };
 }
@@ -72,8 +73,10 @@ describeRow('plugins of a running gateway and its worker', (atEnd) => {
     return result;
   };
   const asks = async (text: string, answer: string) => {
+    const before = said(stage.telegram, ada.id).length;
     stage.telegram.userSends({ from: ada, text });
-    await untilSaid(stage.telegram, { chat: ada.id, text: answer });
+    const isSaid = () => said(stage.telegram, ada.id).slice(before).includes(answer);
+    await until(isSaid, { what: `the answer to ${text}` });
   };
   const route = async () => {
     const headers = { authorization: `Bearer ${pageToken}`, 'x-parley': '1' };
