@@ -11,6 +11,7 @@ import type {
   WebhookAnswer,
   WebhookRequest,
 } from '#contracts/route-host.ts';
+import { refuse } from './request-auth.ts';
 import { fileType } from './request-guard.ts';
 
 /** The routes of the channels. They may be added and replaced while the server listens. */
@@ -44,6 +45,8 @@ const socket = {
   access: 'owner',
   frames: { client: clientFrameSchema, server: serverFrameSchema },
 } as const;
+
+const socketOnly = 'This address is a WebSocket’s.';
 
 const webhookBodyBytes = 1024 * 1024;
 
@@ -87,17 +90,19 @@ function mountSockets(
   handlers: ReadonlyMap<string, SocketHandler>,
   open: Map<WebSocket, string | undefined>,
 ): void {
-  app.get<{ Params: ChannelParams }>(
-    socket.path,
-    { websocket: true, config: { access: 'owner', isSocket: true, call: socket } },
-    (opened, request) => {
+  app.route<{ Params: ChannelParams }>({
+    method: 'GET',
+    url: socket.path,
+    config: { access: 'owner', isSocket: true, call: socket },
+    handler: async (_request, reply) => refuse(reply, { status: 404, code: 'not_found', text: socketOnly }),
+    wsHandler: (opened, request) => {
       const handler = handlers.get(routeName(request.params));
       if (handler === undefined) return closeSocket(opened, 1013, 'not ready');
       open.set(opened, request.identity?.kind === 'session' ? request.identity.id : undefined);
       opened.once('close', () => open.delete(opened));
       handler(createClientSocket(opened));
     },
-  );
+  });
 }
 
 function mountWebhooks(

@@ -39,7 +39,7 @@ import { mountOpenAi } from './openai/routes.ts';
 import { servePage } from './page-files.ts';
 import { mountPluginRoutes, type PluginRoutes } from './plugin-routes.ts';
 import { type Readiness, withinPatience } from './readiness.ts';
-import { mountRequestAuth } from './request-auth.ts';
+import { mountRequestAuth, refuse } from './request-auth.ts';
 import { asksForSocket, sourceOf } from './request-guard.ts';
 import { mountSignIn, mountStatus } from './sign-in-routes.ts';
 import { createSignInCodes, createSignIns, type SignInStore, type SignIns } from './sign-ins.ts';
@@ -116,6 +116,9 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     forceCloseConnections: true,
     trustProxy: isProxy,
     logger: false,
+    // An address that can't be read reaches no hook.
+    frameworkErrors: (error, _request, reply) =>
+      void refuse(reply, { status: error.statusCode ?? 400, code: 'invalid_request' }),
     // A prototype key is refused, not dropped, because it is never sent by accident.
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
