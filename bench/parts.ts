@@ -4,6 +4,7 @@ import { measureCache } from './cache.ts';
 import { measureChildren, measureCrowd, measureFinish } from './children.ts';
 import { measureContext } from './context.ts';
 import { measureCrash } from './crash.ts';
+import { measureFeed } from './feed.ts';
 import { type Figure, figureRows } from './figure.ts';
 import { measureFirstHour } from './first-hour.ts';
 import { measureHooks } from './hooks.ts';
@@ -108,6 +109,13 @@ const parts: Readonly<Record<string, Part>> = {
     title: 'At rest',
     measure: ({ isQuick }) =>
       withParley(['telegram'], (parley) => measureRest(parley, isQuick ? 20_000 : 60_000)),
+  },
+  feed: {
+    title: 'Followers',
+    about: [
+      'The followers read in the process that measures, on the same machine. At once, a run is all work and no waiting.',
+    ],
+    measure: ({ rounds }) => withParley(['telegram'], (parley) => measureFeed(parley, Math.ceil(rounds / 3))),
   },
   steer: {
     title: 'A steer between two tools',
