@@ -43,6 +43,8 @@ const maxEnds = 100;
 /** Pause between two passes, and after one that the store failed, ms. */
 const passMs = 100;
 const retryMs = 1_000;
+/** How long lost pieces of text are collected before the whole text is requested, ms. */
+const textRequestMs = 50;
 /** How long an event may be lost unnoticed, ms: while a run or a message is open, and otherwise. */
 const busyLookMs = 5_000;
 const idleLookMs = 30_000;
@@ -93,6 +95,7 @@ export class LaneView {
   /** Whether a message has no final state. */
   #isWaiting = false;
   #draft: FeedDraft | undefined;
+  #isRequesting = false;
 
   readonly #pending = new PendingFrames();
   #flushedAt = 0;
@@ -134,7 +137,7 @@ export class LaneView {
       if (!('lagged' in event)) this.#hear(event);
       else {
         this.touch();
-        feed.requestText(this.#session.laneKey);
+        void this.#requestText();
       }
     }
   }
@@ -154,9 +157,18 @@ export class LaneView {
     const draft =
       this.#draft?.runId === runId ? this.#draft : { runId, assistant: '', reasoning: '', chat: '' };
     const text = withPiece(draft[of], piece);
-    if (text === undefined) this.#deps.feed.requestText(this.#session.laneKey);
+    if (text === undefined) void this.#requestText();
     else this.#draft = { ...draft, [of]: text };
     return text !== undefined;
+  }
+
+  /** Asks for the text of the open run, which may be long: once for everything that is missed in a moment. */
+  async #requestText(): Promise<void> {
+    if (this.#isRequesting) return;
+    this.#isRequesting = true;
+    await this.#deps.clock.wait(textRequestMs, this.#closed.signal);
+    this.#isRequesting = false;
+    if (!this.#closed.signal.aborted) this.#deps.feed.requestText(this.#session.laneKey);
   }
 
   async #work(): Promise<void> {
@@ -307,7 +319,7 @@ export class LaneView {
     if (this.#settled !== undefined && changed.some(isAnswer)) {
       // As readers do: what was being written is stored now, unless the next message has begun.
       this.#draft = undefined;
-      this.#deps.feed.requestText(this.#session.laneKey);
+      void this.#requestText();
     }
     const from = this.#settled ?? 0;
     const isGone = [...this.#known].some(([id, { position }]) => position > from && !known.has(id));
