@@ -26,14 +26,15 @@ export async function measureFeed(parley: Bench, rounds: number): Promise<readon
   const feeds = await openFeedsOf(parley);
   await oneRun(parley, 'warm up');
   const session = sessionIn(parley);
-  const paced = await compare(parley, { feeds, session, rounds, chunkDelayMs: 5 });
-  const atOnce = await compare(parley, { feeds, session, rounds, chunkDelayMs: 0 });
-  const delays = await measureDelays(parley, { feeds, session, rounds });
+  // First, because later the process has room from what came before.
   const before = residentMb(parley.subject.pid);
   const many = await feeds.open(session, openFeeds);
   await sleep(2_000);
   const memory = residentMb(parley.subject.pid) - before;
   for (const reader of many) reader.destroy();
+  const paced = await compare(parley, { feeds, session, rounds, chunkDelayMs: 5 });
+  const atOnce = await compare(parley, { feeds, session, rounds, chunkDelayMs: 0 });
+  const delays = await measureDelays(parley, { feeds, session, rounds });
   const ms = (name: string, value: number): Figure => ({ name, unit: 'ms', parley: value, target: '' });
   return [
     ms('200 words at a model’s pace, alone', paced.without),
