@@ -15,6 +15,7 @@ import { endPartsAfterRestore } from './store/delivery/restore.ts';
 import { storeToolParts } from './store/delivery/tool-send.ts';
 import { acceptApiCall } from './store/intake/accept-api-call.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
+import { acceptDelivery } from './store/intake/accept-delivery.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { expireMedia, storeFetched } from './store/intake/media.ts';
 import { cancelSession } from './store/intake/stop.ts';
@@ -57,6 +58,7 @@ import type { ChatTexts } from './texts/chat-texts.ts';
 const steps: readonly StoreCommand<never, unknown>[] = [
   acceptBatch,
   acceptApiCall,
+  acceptDelivery,
   enqueueItems,
   approveOnConsole,
   addProcess,

@@ -4,6 +4,7 @@ import type { EnvFile } from './env-files.ts';
 import type { FileSettings } from './schema.ts';
 import type { Secret } from './secret.ts';
 import type { TextPattern } from './text-pattern.ts';
+import type { WebhookSettings } from './webhook-schema.ts';
 
 /** The settings of this process: file, environment and defaults, validated, merged and frozen. */
 export type Config = DeepReadonly<
@@ -21,6 +22,7 @@ export type Config = DeepReadonly<
     | 'bindings'
     | 'channels'
     | 'skills'
+    | 'webhooks'
   >
 > & {
   /** Absolute. */
@@ -54,6 +56,7 @@ export type Config = DeepReadonly<
   readonly bindings: readonly Binding[];
   /** Variables of skills with their values, by skill; those that aren't set are absent. */
   readonly skills: { readonly environment: Readonly<Record<string, Readonly<Record<string, Secret>>>> };
+  readonly webhooks: Readonly<Record<string, WebhookSettings>>;
   /** `groups.mentionPatterns`, compiled. */
   readonly mentionMatchers: readonly TextPattern[];
   readonly channels: {

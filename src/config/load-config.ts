@@ -25,6 +25,7 @@ import { findSettingsProblems } from './settings-rules.ts';
 import { suggestName } from './suggestion.ts';
 import { compilePattern } from './text-pattern.ts';
 import { microDollars } from './units.ts';
+import { readWebhooks } from './webhook-secrets.ts';
 import { findWorkspaceProblems } from './workspace-rules.ts';
 
 /**
@@ -104,7 +105,7 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
     environment,
     credentials,
   );
-  const { plugins, problems: ofPlugins } = readPluginSecrets(parsed.data.plugins, environment);
+  const { plugins, webhooks, problems: ofSecrets } = readSecrets(parsed.data, environment);
   const { problems: ofModels, ...modelConfig } = readModelSettings(parsed.data, environment);
   const ofNames = ofModels.map(({ where, what }) => ({
     where: overlaid.sources.has(where) ? `${overlaid.sources.get(where)} in the environment` : where,
@@ -124,6 +125,7 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
         dataDir: environment.values.PARLEY_DATA_DIR,
         envFiles: environment.files ?? [],
         skills: { environment: readSkillVariables(parsed.data.skills.environment, environment) },
+        webhooks,
       },
     ),
   );
@@ -132,10 +134,16 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
     ...findWorkspaceProblems(config),
     ...ofNames,
     ...ofAccounts,
-    ...ofPlugins,
+    ...ofSecrets,
   );
   if (problems.length > 0) throw configError(problems.map((problem) => inItsFile(problem, environment)));
   return freeze(config);
+}
+
+function readSecrets({ plugins, webhooks }: FileSettings, environment: Environment) {
+  const ofPlugins = readPluginSecrets(plugins, environment);
+  const ofWebhooks = readWebhooks(webhooks, environment);
+  return { ...ofPlugins, ...ofWebhooks, problems: [...ofPlugins.problems, ...ofWebhooks.problems] };
 }
 
 /** The setting that each non-secret variable overrides. */
@@ -242,6 +250,7 @@ type BuildInput = {
   readonly dataDir: string | undefined;
   readonly envFiles: readonly EnvFile[];
   readonly skills: Config['skills'];
+  readonly webhooks: Config['webhooks'];
 };
 
 function buildConfig(settings: FileSettings, input: BuildInput): Config {
@@ -258,6 +267,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     hiddenSettings: input.hidden,
     variables: input.variables,
     skills: input.skills,
+    webhooks: input.webhooks,
     ...(token && { token }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),

@@ -16,6 +16,7 @@ import { isAddressRange, isHost, logFile, payloadLog } from './log-schema.ts';
 import { longestSilenceMs, modelName, models, providers, tracing } from './model-schema.ts';
 import { peer } from './peer.ts';
 import { compilePattern, maxInstructionsTogether } from './text-pattern.ts';
+import { webhooks } from './webhook-schema.ts';
 
 /** Returns the schema of a time of at most a day, with a minimum if 0 would immediately end what it limits. */
 const milliseconds = (byDefault: number, min = 0) => z.int().min(min).max(86_400_000).default(byDefault);
@@ -471,6 +472,7 @@ export const fileSchema = z.strictObject({
         ),
     })
     .prefault({}),
+  webhooks,
   shutdownMs: milliseconds(15_000).describe(
     'Longest time that a stop may take, in ms; unfinished work continues after the next start.',
   ),

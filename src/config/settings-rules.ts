@@ -14,6 +14,7 @@ export function findSettingsProblems(settings: FileSettings, credentials: Creden
     ...findChannelProblems(settings, credentials),
     ...findOutboxProblems(settings),
     ...findModelProblems(settings),
+    ...findWebhookProblems(settings),
   ];
 }
 
@@ -39,6 +40,15 @@ function findAgentProblems(settings: FileSettings): readonly Problem[] {
     problems.push({ where: 'defaultAgent', what: unknownAgent(defaultAgent, ids) });
   }
   return problems;
+}
+
+function findWebhookProblems({ webhooks, agents }: FileSettings): readonly Problem[] {
+  const ids = agents.map(({ id }) => id);
+  return Object.entries(webhooks).flatMap(([name, { agent }]) =>
+    agent === undefined || ids.includes(agent)
+      ? []
+      : [{ where: `webhooks.${name}.agent`, what: unknownAgent(agent, ids) }],
+  );
 }
 
 function findBindingProblems(settings: FileSettings): readonly Problem[] {

@@ -36,6 +36,7 @@ import {
   programLaneKey,
 } from '../service/program-calls.ts';
 import { createSessionFeeds } from '../service/session-feeds.ts';
+import { createWebhooks, type Webhooks } from '../service/webhooks.ts';
 import { keyedWrite } from '../steps.ts';
 import { noEffects } from '../store/base/effects.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
@@ -128,6 +129,11 @@ export async function openServer(
     trustedProxies: config.trustedProxies,
     maxUploadBytes: bytesOf(config.media.maxMb),
     programs: openProgramCalls(stage, policy),
+    webhooks: {
+      hooks: config.webhooks,
+      webhooks: openWebhooks(stage, policy),
+      defaultAgent: policy.defaultAgent,
+    },
     feeds: { feeds: createSessionFeeds(stage), mainLane: () => ownerLane(stage, policy).key },
     operations: {
       texts: stage.texts,
@@ -302,6 +308,23 @@ function openProgramCalls(stage: StageDeps, policy: InboundPolicy): ProgramCalls
       agentId: agent,
       chatKind: 'dm',
       settings: queueSettingsFor(policy, { channel: programAccount, conversation, kind: 'dm' }),
+      newSessionId: newRowId(),
+    }),
+  });
+}
+
+/** Lets other systems report something to agents, whose answers go to the owner's chat. */
+function openWebhooks(stage: StageDeps, policy: InboundPolicy): Webhooks {
+  const { config, channels, store, clock, probe, dispatcher } = stage;
+  return createWebhooks({
+    ...{ store, clock, probe, start: dispatcher.dispatch, reserve: dispatcher.reserve },
+    owners: () => ({ owners: config.owners, channels: channels.map(({ id }) => id) }),
+    laneFor: (agent, hook) => ({
+      key: programLaneKey(agent, 'webhook', hook),
+      class: 'main',
+      agentId: agent,
+      chatKind: 'dm',
+      settings: queueSettingsFor(policy, { channel: programAccount, conversation: hook, kind: 'dm' }),
       newSessionId: newRowId(),
     }),
   });

@@ -44,6 +44,7 @@ import { asksForSocket, sourceOf } from './request-guard.ts';
 import { mountSignIn, mountStatus } from './sign-in-routes.ts';
 import { createSignInCodes, createSignIns, type SignInStore, type SignIns } from './sign-ins.ts';
 import { createTokenCheck } from './tokens.ts';
+import { mountWebhooks, type WebhookRouteDeps } from './webhooks/routes.ts';
 
 export type HttpServerDeps = {
   readonly host: string;
@@ -72,6 +73,8 @@ export type HttpServerDeps = {
   status: GatewayDeps['status'];
   /** Dependencies of the API's operations, besides those that the server has. */
   readonly operations: Omit<GatewayDeps, 'store' | 'log' | 'status' | 'signIns' | 'issueLinks' | 'cutToken'>;
+  /** Addresses at which other systems report something; absent: none. */
+  readonly webhooks?: Pick<WebhookRouteDeps, 'hooks' | 'webhooks' | 'defaultAgent'>;
   /** Calls of programs in OpenAI's API; its routes are absent without them. */
   readonly programs?: ProgramCalls;
   /** The feeds of sessions; their route is absent without them. */
@@ -210,19 +213,20 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     serveOperations(scope, gateway);
     mountSignIn(scope, { cookieName, codes: parts.codes, signIns, limiter, identities, sourceOf: whose });
     if (deps.feeds) feeds = mountFeed(scope, { ...deps.feeds, store, identify });
-    mountOthers(scope, deps, { routes, gateway });
+    mountOthers(scope, deps, { routes, clock, gateway });
   });
 }
 
 function mountOthers(
   scope: FastifyInstance,
   deps: HttpServerDeps,
-  { routes, gateway }: Pick<Parts, 'routes'> & { readonly gateway: GatewayDeps },
+  { routes, clock, gateway }: Pick<Parts, 'routes' | 'clock'> & { readonly gateway: GatewayDeps },
 ): void {
   const { programs, maxUploadBytes: maxImageBytes = 0, version = '' } = deps;
   mountStatus(scope, deps);
   if (programs) mountOpenAi(scope, { programs, maxImageBytes });
   if (programs) mountAcp(scope, { programs, gateway, version, maxImageBytes });
+  if (deps.webhooks) mountWebhooks(scope, { ...deps.webhooks, log: deps.log, clock });
   servePage(scope);
   routes.mount(scope);
   if (deps.plugins) mountPluginRoutes(scope, deps.plugins);

@@ -28,6 +28,7 @@ function load(file: string) {
       ANTHROPIC_API_KEY: 'sk-ant-api03-0123456789abcdefghijklmnop',
       OPENAI_API_KEY: 'sk-proj-0123456789abcdefghijklmnop',
       HOUSE_API_KEY: '0123456789abcdefghijklmnop',
+      ALERTS_SECRET: '5d0b7c1e9a3f48d2',
       TELEGRAM_BOT_TOKEN: telegram,
       ...(file.includes('"work"') && { TELEGRAM_BOT_TOKEN_WORK: telegram.replace('1234', '2234') }),
       HOME_BOT: telegram.replace('1234', '3234'),

@@ -25,12 +25,21 @@ const maxLanes = 200;
 /** How many messages of a conversation shared by several accounts are searched for a usable account. */
 const maxMessages = 1000;
 
+/** Where an owner wrote last; `laneKey` is absent if only commands were sent there. */
+export type OwnerPlace = { readonly route: ReplyRoute; readonly laneKey?: string };
+
 /** Reads the direct conversation in which an owner last wrote a message or a command, among those that may be used. */
 export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
   query: 'readOwnerRoute',
+  run: async (tx, search) => (await readOwnerPlace.run(tx, search))?.route,
+};
+
+/** Reads the same conversation, with its lane. */
+export const readOwnerPlace: StoreQuery<OwnerSearch, OwnerPlace | undefined> = {
+  query: 'readOwnerPlace',
   run: async (tx, search) => {
     const known = new Set([...search.owners, ...(await approvedOwners(tx))]);
-    let newest: Written | undefined;
+    let newest: (Written & { readonly laneKey: string }) | undefined;
     for (const { key, ownerAt } of await lanesOfOwners(tx)) {
       // None of the remaining lanes can have a newer message.
       if (newest && newest.createdAt >= Number(ownerAt) + stalenessMs) break;
@@ -38,14 +47,15 @@ export const readOwnerRoute: StoreQuery<OwnerSearch, ReplyRoute | undefined> = {
         (row) =>
           known.has(`${channelOf(row.account)}:${row.senderId}`) && mayUse(row.conversationKey, search),
       );
-      if (found && (!newest || found.createdAt > newest.createdAt)) newest = found;
+      if (found && (!newest || found.createdAt > newest.createdAt)) newest = { ...found, laneKey: key };
     }
     const commanded = await commandedSince(tx, newest?.createdAt ?? 0);
     const command = commanded.find(
       ({ key, commandedBy }) => known.has(`${channelOf(key)}:${commandedBy}`) && mayUse(key, search),
     );
-    if (command) return routeOfKey(command.key);
-    return newest && routeOf(tx, newest.id);
+    const laneKey = command && command.key !== newest?.conversationKey ? undefined : newest?.laneKey;
+    const route = command ? routeOfKey(command.key) : newest && (await routeOf(tx, newest.id));
+    return route && { route, ...(laneKey !== undefined && { laneKey }) };
   },
 };
 

@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { renderDelivery } from '../../../src/server/webhooks/render-delivery.ts';
+import { alertmanager, github } from './payloads.ts';
+
+const render = (body: string, template?: string) => renderDelivery(Buffer.from(body), template);
+
+it('fills a template with members of the body, of lists too', () => {
+  const text =
+    '{{status}}: {{alerts.0.labels.alertname}} on {{ alerts.*.labels.instance }}, {{nothing.here}}.';
+  expect(render(alertmanager().body, text)).toBe('firing: DiskFull on db1:9100, .');
+  expect(render(github().body, '{{workflow_run.id}} {{repository}}')).toBe(
+    '30433642 {"full_name":"octo-org/octo-repo"}',
+  );
+});
+
+it('never reads a template in what was reported, nor a member that the body does not have', () => {
+  expect(render('{"a":"{{b}}","b":"secret"}', '{{a}}')).toBe('{{b}}');
+  expect(render('{"a":{}}', '{{a.constructor}}{{a.__proto__}}{{__proto__.x}}')).toBe('');
+});
+
+it('shows the whole body without a template, whatever it is, up to a limit', () => {
+  expect(render('{"a":1}')).toBe('{\n "a": 1\n}');
+  expect(render('not JSON')).toBe('not JSON');
+  expect(render('not JSON', 'Said: {{a}}')).toBe('Said: ');
+  expect(render('x'.repeat(20_000))).toMatch(/^x{16000}\n\[… shortened\]$/);
+});
