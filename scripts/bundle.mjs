@@ -155,5 +155,7 @@ async function makeFor(root, purpose) {
   if (purpose !== '--package') return makeBundle({ root });
   // A package is rebuilt each time, because it names its commit.
   await rm(packedFolder(root), { recursive: true, force: true });
-  return makeBundle({ root, target: packedFolder(root) });
+  await makeBundle({ root, target: packedFolder(root) });
+  const { writeTypes } = await import('./package-types.mjs');
+  await writeTypes(root, join(packedFolder(root), 'types'));
 }

@@ -1,10 +1,10 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, symlink } from 'node:fs/promises';
+import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../e2e/until.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { shareOf } from '../support/turn.ts';
@@ -26,11 +26,16 @@ async function install(archive: string, home: string): Promise<void> {
   await symlink(join(packages, 'package/bin/parley.mjs'), join(home, 'bin/parley'));
 }
 
-it('installs, starts and serves the package that "npm pack" makes', async () => {
-  const home = aFolder();
+let home = '';
+
+beforeAll(async () => {
+  home = aFolder(afterAll);
   await run('npm', ['pack', '--pack-destination', home]);
   const [archive = ''] = await readdir(home);
   await install(join(home, archive), home);
+});
+
+it('installs, starts and serves the package that "npm pack" makes', async () => {
   const parley = join(home, 'bin/parley');
   const env = { PATH: process.env.PATH, HOME: home, PARLEY_DATA_DIR: join(home, 'data'), PARLEY_PORT: '0' };
 
@@ -63,4 +68,39 @@ it('installs, starts and serves the package that "npm pack" makes', async () => 
     gateway.kill('SIGTERM');
   }
   expect(await ended).toEqual([0, null]);
+});
+
+/** What a type that can't be found, which is `any`, would let pass. */
+const mistakes = `import { definePlugin, type PluginApi } from 'parley/plugin';
+import { createPluginHarness } from 'parley/testing';
+import type { Tool } from 'parley/agent';
+// @ts-expect-error
+export const plugin = definePlugin({ id: 1, setup: (api) => void api.tools.registr });
+// @ts-expect-error
+export const register: number = ({} as PluginApi).routes.register;
+// @ts-expect-error
+export const harness: string = createPluginHarness;
+// @ts-expect-error
+export const tool: Tool = 1;
+`;
+
+it('has the types that plugins and their tests need', async () => {
+  const project = join(home, 'project');
+  const packages = join(home, 'lib/node_modules');
+  const [name = ''] = await readdir(packages);
+  await mkdir(join(project, 'node_modules'), { recursive: true });
+  await symlink(join(packages, name), join(project, 'node_modules/parley'));
+  await cp(join(import.meta.dirname, '../../examples/plugins'), join(project, 'plugins'), {
+    recursive: true,
+  });
+  await writeFile(join(project, 'mistakes.ts'), mistakes);
+  await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+  const own = join(import.meta.dirname, '../../node_modules');
+  const compilerOptions = {
+    ...{ strict: true, noEmit: true, allowImportingTsExtensions: true, module: 'nodenext', target: 'es2024' },
+    ...{ lib: ['es2024', 'esnext.disposable'], types: ['node'], typeRoots: [join(own, '@types')] },
+  };
+  await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+  const checked = run(join(own, '.bin/tsc'), ['-p', project]).catch(({ stdout }) => ({ stdout }));
+  expect((await checked).stdout).toBe('');
 });
