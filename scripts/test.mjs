@@ -1,6 +1,7 @@
 // Everything CI runs: format and lint, types, tests on a real Redis and a real PostgreSQL. Ends with
 // one line, "N passed, N failed", and a non-zero exit code if anything failed.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -35,7 +36,27 @@ async function check(name, program, args) {
   return code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
 }
 
+/**
+ * Returns the folder for the tests' files: in memory, since waiting for a disk took half of the time that gateways need.
+ * Undefined where that is small or runs no programs, as in a container.
+ */
+function folderInMemory() {
+  const memory = '/dev/shm';
+  const probe = join(memory, `parley-probe-${process.pid}`);
+  try {
+    const { bavail, bsize } = statfsSync(memory);
+    if (bavail * bsize < 4 * 1024 ** 3) return undefined;
+    writeFileSync(probe, '#!/bin/sh\n', { mode: 0o700 });
+    return spawnSync(probe).status === 0 ? memory : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    rmSync(probe, { force: true });
+  }
+}
+
 async function runTests(filters) {
+  process.env.TMPDIR ??= folderInMemory() ?? tmpdir();
   const folder = mkdtempSync(join(tmpdir(), 'parley-test-'));
   const report = join(folder, 'report.json');
   let postgres;
