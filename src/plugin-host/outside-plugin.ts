@@ -168,7 +168,7 @@ function fileNamed(manifest: object): string | undefined {
 }
 
 function asDefinition(loaded: Readonly<Record<string, unknown>>, entry: string): PluginDefinition | string {
-  const found = loaded.plugin ?? loaded.default;
+  const found = loaded.plugin ?? unwrapped(loaded.default);
   const form = 'export const plugin = definePlugin({ id, setup(api) { … } })';
   if (found === undefined) return `${entry} exports no plugin. Write: ${form}`;
   if (typeof found !== 'object' || found === null)
@@ -184,6 +184,12 @@ function asDefinition(loaded: Readonly<Record<string, unknown>>, entry: string):
   return found as PluginDefinition;
 }
 
+/** Compilers wrap the default export of CommonJS once more. */
+function unwrapped(exported: unknown): unknown {
+  const isWrapped = typeof exported === 'object' && exported !== null && '__esModule' in exported;
+  return isWrapped && 'default' in exported ? exported.default : exported;
+}
+
 function adviceFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const [message] = messageOf(error).split('\n');
@@ -193,6 +199,9 @@ function adviceFor(error: unknown): string {
     case 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX':
     case 'ERR_INVALID_TYPESCRIPT_SYNTAX':
       return `${message}. Node.js only strips types: no enum, namespace, parameter property or decorator.`;
+    case 'ERR_DLOPEN_FAILED':
+      return `${message}. Rebuild it for the Node.js that Parley runs on, ${process.version}: npm rebuild`;
+    case 'MODULE_NOT_FOUND':
     case 'ERR_MODULE_NOT_FOUND':
       return `${message}. Install what it needs in its folder, and write imports with their file's ending.`;
     default:

@@ -107,6 +107,27 @@ describe('a plugin from outside', () => {
       './weather',
       { 'weather/index.mjs': good.replace('const plugin =', 'default').replace('export const', 'export') },
     ],
+    [
+      'ES modules without a type in package.json',
+      './weather',
+      { 'weather/index.js': good, 'weather/package.json': '{}' },
+    ],
+    [
+      'CommonJS',
+      './weather',
+      {
+        'weather/index.js':
+          "const { definePlugin } = require('parley/plugin');\nmodule.exports = definePlugin({ id: 'weather', setup() {} });",
+      },
+    ],
+    [
+      'CommonJS as compilers write it',
+      './weather',
+      {
+        'weather/index.js':
+          "Object.defineProperty(exports, '__esModule', { value: true });\nconst kit_1 = require('parley/plugin');\nexports.default = kit_1.definePlugin({ id: 'weather', setup() {} });",
+      },
+    ],
   ])('loads from %s', async (_, from, files) => {
     const { load } = await accepted(files as unknown as Record<string, string>, { from });
     expect(await load()).toMatchObject({ kind: 'ready', definition: { id: 'weather' } });
@@ -262,6 +283,16 @@ describe('a plugin from outside', () => {
       'another id',
       { 'weather/index.ts': good.replace("'weather'", "'meteo'") },
       /calls itself "meteo"\. Rename/,
+    ],
+    [
+      'a native module for another Node.js',
+      { 'weather/index.js': "require('./a.node');", 'weather/a.node': 'none' },
+      /Rebuild it for the Node\.js that Parley runs on/,
+    ],
+    [
+      'a missing package that is required',
+      { 'weather/index.js': "require('not-there');" },
+      /Install what it needs/,
     ],
     ['a missing package', { 'weather/index.ts': `import 'not-there';\n${good}` }, /Install what it needs/],
     ['syntax that cannot be stripped', { 'weather/index.ts': `enum A { b }\n${good}` }, /only strips types/],
