@@ -68,6 +68,7 @@ it('installs, starts and serves the package that "npm pack" makes', async () => 
     gateway.kill('SIGTERM');
   }
   expect(await ended).toEqual([0, null]);
+  expect(await runLoop(home)).toContain('You said: “hello”');
 });
 
 /** One mistake in each of its lines but the imports: a type that can't be found is `any`, and finds none. */
@@ -86,9 +87,8 @@ it('has the types that plugins and their tests need', async () => {
   const [name = ''] = await readdir(packages);
   await mkdir(join(project, 'node_modules'), { recursive: true });
   await symlink(join(packages, name), join(project, 'node_modules/parley'));
-  await cp(join(import.meta.dirname, '../../examples/plugins'), join(project, 'plugins'), {
-    recursive: true,
-  });
+  for (const name of ['plugins', 'agent'])
+    await cp(join(import.meta.dirname, '../../examples', name), join(project, name), { recursive: true });
   await writeFile(join(project, 'mistakes.ts'), mistakes);
   await writeFile(join(project, 'package.json'), '{ "type": "module" }');
   const own = join(import.meta.dirname, '../../node_modules');
@@ -103,3 +103,17 @@ it('has the types that plugins and their tests need', async () => {
     [4, 5, 6, 7].map((at) => `mistakes.ts(${at}`),
   );
 });
+
+/** Runs the agent loop in a program that has installed the package. */
+async function runLoop(home: string): Promise<string> {
+  const packages = join(home, 'lib/node_modules');
+  const [installed = ''] = await readdir(packages);
+  await mkdir(join(home, 'node_modules'));
+  await symlink(join(packages, installed), join(home, 'node_modules/parley'));
+  const program = `
+    import { agentLoop, demoModel, textOf } from 'parley/agent';
+    for await (const event of agentLoop('hello', {}, { model: demoModel() }))
+      if (event.type === 'agent_end') console.log(textOf(event.messages.at(-1).parts));`;
+  await writeFile(join(home, 'program.mjs'), program);
+  return (await run(process.execPath, ['program.mjs'], { cwd: home })).stdout;
+}

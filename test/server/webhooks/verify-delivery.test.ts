@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Signature, verifyDelivery } from '../../../src/server/webhooks/verify-delivery.ts';
+import { budget, holds } from '../../support/holds.ts';
 import {
   alertmanager,
   github,
@@ -114,5 +116,26 @@ describe('a delivery to a webhook', () => {
     expect(idOf(judge('none', alertmanager()))).not.toBe(idOf(judge('none', alertmanager('resolved'))));
     const keyed = { ...alertmanager(), headers: { ...alertmanager().headers, 'idempotency-key': 'key-1' } };
     expect(judge('none', keyed)).toEqual({ kind: 'genuine', id: 'key-1', mayRecur: false });
+  });
+
+  it('refuses any headers and body that were not made with the secret', () => {
+    const names = [
+      ...['authorization', 'x-webhook-secret', 'x-gitlab-token', 'x-hub-signature-256', 'stripe-signature'],
+      ...['webhook-id', 'webhook-timestamp', 'webhook-signature', 'x-grafana-alerting-signature'],
+      'x-grafana-alerting-signature-timestamp',
+    ];
+    const value = fc.oneof(
+      fc.string(),
+      fc.base64String(),
+      fc.constantFrom('v1,', `t=${nowS},v1=`, 'sha256='),
+    );
+    const headers = fc.dictionary(fc.constantFrom(...names), value);
+    const signature = fc.constantFrom<Signature>('none', 'github', 'stripe', 'standard', 'grafana');
+    holds(
+      fc.property(signature, headers, fc.string(), (kind, given, body) => {
+        expect(judge(kind, { headers: given, body }).kind).toBe('refused');
+      }),
+      budget(20_000),
+    );
   });
 });
