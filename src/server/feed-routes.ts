@@ -19,7 +19,7 @@ import type { ApiCall } from './api-call.ts';
 import { closeSocket, watchHeartbeat } from './channel-routes.ts';
 import { openEventStream } from './event-stream.ts';
 import { type Identity, signInIdOf } from './identity.ts';
-import { type Refusal, refuse } from './request-auth.ts';
+import { feedPath, type Refusal, refuse, storeAway } from './request-auth.ts';
 
 export type FeedRouteDeps = {
   readonly store: Pick<Store, 'read'>;
@@ -54,7 +54,7 @@ const feedQuery = z.strictObject({
 
 const call = {
   method: 'GET',
-  path: '/api/feed',
+  path: feedPath,
   summary:
     'Follows a session as it happens: server-sent events with one frame each, or the same frames over WebSocket. Begins with a snapshot, also after `Last-Event-ID`; 204: the run has ended, and the caller knows',
   access: 'owner',
@@ -121,6 +121,12 @@ export function mountFeed(app: FastifyInstance, deps: FeedRouteDeps): OpenFeeds 
     },
     sessionsInUse: () => [...open.values()].filter((id) => id !== undefined),
   };
+}
+
+/** Serves the route while there is no store: its readers come back. */
+export function mountAbsentFeed(app: FastifyInstance): void {
+  const config = { access: 'owner', scope: ['read', 'chat'], call: 'none' } as const;
+  app.get(feedPath, { config, exposeHeadRoute: false }, (_, reply) => refuse(reply, storeAway));
 }
 
 const tooMany: Refusal = { status: 503, code: 'too_many_readers', retryAfterMs: 5_000 };

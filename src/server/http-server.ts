@@ -33,7 +33,7 @@ import {
   limitConnections,
   serverOptionsOf,
 } from './connection-limits.ts';
-import { type FeedRouteDeps, mountFeed, type OpenFeeds } from './feed-routes.ts';
+import { type FeedRouteDeps, mountAbsentFeed, mountFeed, type OpenFeeds } from './feed-routes.ts';
 import { createIdentityCheck, signInIdOf } from './identity.ts';
 import { mountOpenAi } from './openai/routes.ts';
 import { servePage } from './page-files.ts';
@@ -213,6 +213,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     serveOperations(scope, gateway);
     mountSignIn(scope, { cookieName, codes: parts.codes, signIns, limiter, identities, sourceOf: whose });
     if (deps.feeds) feeds = mountFeed(scope, { ...deps.feeds, store, identify });
+    else mountAbsentFeed(scope);
     mountOthers(scope, deps, { routes, clock, gateway });
   });
 }

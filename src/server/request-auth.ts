@@ -141,8 +141,11 @@ function identityRefusal(identity: Identity, { access, scope, bearerOnly }: Rout
   }
 }
 
+/** Address of the feed. */
+export const feedPath = '/api/feed';
+
 /** The store recovers on its own, so clients may retry. */
-const storeAway: Refusal = { status: 503, code: 'store_unavailable', retryAfterMs: 5_000 };
+export const storeAway: Refusal = { status: 503, code: 'store_unavailable', retryAfterMs: 5_000 };
 
 /** Texts for people; programs read the code. */
 const texts: Readonly<Partial<Record<string, string>>> = {
@@ -156,9 +159,16 @@ export function refuse(
   reply: FastifyReply,
   { status, code, retryAfterMs, text = texts[code] }: Refusal,
 ): FastifyReply {
+  if (status === 503 && isEventSource(reply.request))
+    return reply.type('text/event-stream; charset=utf-8').send(`retry: ${retryAfterMs ?? 5_000}\n\n`);
   if (retryAfterMs !== undefined) reply.header('retry-after', String(Math.ceil(retryAfterMs / 1000)));
   if (speaksOpenAi(reply.request.url)) return reply.code(status).send(openAiError({ status, code, text }));
   return reply.code(status).send({ error: { code, ...(text !== undefined && { text }) } });
+}
+
+/** An EventSource gives up for good on an error, but comes back after a stream that ends. */
+function isEventSource({ url, headers }: FastifyRequest): boolean {
+  return url.split('?')[0] === feedPath && headers.accept?.includes('text/event-stream') === true;
 }
 
 function statusOf(error: unknown): number {

@@ -19,14 +19,14 @@ describe('the feed, as public reports would break it', () => {
     const stage = new FeedStage(store());
     onTestFinished(() => stage.close());
     const feeds = { feeds: stage.feeds, mainLane: () => stage.laneKey };
-    const { server, url, token, port } = await aServer({ store: store() as never, feeds });
+    const { server, url, token, port, signIn } = await aServer({ store: store() as never, feeds });
     let isOpen = true;
     const close = async () => {
       if (isOpen) await server.close();
       isOpen = false;
     };
     onTestFinished(close);
-    return { stage, url, port, token, close };
+    return { stage, url, port, token, close, signIn };
   };
   const open = async (
     { url, token }: { readonly url: string; readonly token: string },
@@ -170,6 +170,37 @@ describe('the feed, as public reports would break it', () => {
     const feed = await open(at);
     await feed.shows('"type":"snapshot"');
     await Promise.all([at.close(), feed.reading]);
+  });
+
+  it('has an EventSource come back while the database is away (Yaffle/EventSource#88)', async () => {
+    const { server, url, token } = await aServer();
+    onTestFinished(server.close);
+    const headers = { authorization: `Bearer ${token}` };
+    const program = await fetch(`${url}/api/feed`, { headers });
+    expect([program.status, program.headers.get('retry-after')]).toEqual([503, '5']);
+    const browser = await fetch(`${url}/api/feed`, { headers: { ...headers, accept: 'text/event-stream' } });
+    expect([browser.status, browser.headers.get('content-type')]).toEqual([
+      200,
+      'text/event-stream; charset=utf-8',
+    ]);
+    expect(await browser.text()).toBe('retry: 5000\n\n');
+  });
+
+  it('serves a signed-in browser, and ends with its sign-in', async () => {
+    const at = await start();
+    const cookie = await at.signIn();
+    const own = await fetch(`${at.url}/api/feed`, { headers: { cookie } });
+    const reader = own.body?.getReader();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toMatch(/^retry: /);
+    await fetch(`${at.url}/api/sign-out`, {
+      method: 'POST',
+      headers: { cookie, origin: at.url, 'x-parley': '1', 'content-type': 'application/json' },
+      body: '{}',
+    });
+    const rest = (async () => {
+      while (!(await reader?.read())?.done);
+    })();
+    await rest.catch(() => undefined);
   });
 
   it('runs nothing for HEAD (kemalcr/kemal#798)', async () => {
