@@ -9,7 +9,7 @@ import type { Reply } from '../test/platforms/anthropic/turn.ts';
 import type { Figure } from './figure.ts';
 import { botSays } from './network.ts';
 import type { Bench } from './pair.ts';
-import { residentMb } from './process-figures.ts';
+import { cpuMs, residentMb } from './process-figures.ts';
 import { median, quantile } from './statistics.ts';
 
 const person = 90_001;
@@ -19,19 +19,12 @@ const openFeeds = 1_000;
 const words = Array.from({ length: 200 }, (_, index) => `word${index} `);
 
 /**
- * Measures what followers of one lane cost its runs, in alternating rounds, how soon they learn of a commit, and the
- * memory of many open feeds.
+ * Measures what followers of one lane cost its runs, in alternating rounds, and how soon they learn of a commit.
  */
 export async function measureFeed(parley: Bench, rounds: number): Promise<readonly Figure[]> {
   const feeds = await openFeedsOf(parley);
   await oneRun(parley, 'warm up');
   const session = sessionIn(parley);
-  // First, because later the process has room from what came before.
-  const before = residentMb(parley.subject.pid);
-  const many = await feeds.open(session, openFeeds);
-  await sleep(2_000);
-  const memory = residentMb(parley.subject.pid) - before;
-  for (const reader of many) reader.destroy();
   const paced = await compare(parley, { feeds, session, rounds, chunkDelayMs: 5 });
   const atOnce = await compare(parley, { feeds, session, rounds, chunkDelayMs: 0 });
   const delays = await measureDelays(parley, { feeds, session, rounds });
@@ -40,20 +33,35 @@ export async function measureFeed(parley: Bench, rounds: number): Promise<readon
     ms('200 words at a model’s pace, alone', paced.without),
     ms(`the same with ${followers} followers`, paced.followed),
     { name: 'slower', unit: '%', parley: (paced.followed / paced.without - 1) * 100, target: '≤ 5 %' },
+    ms('processor time of such a run, alone', paced.withoutCpu),
+    ms(`the same with ${followers} followers`, paced.followedCpu),
     ms('200 words at once, alone', atOnce.without),
     ms(`the same with ${followers} followers`, atOnce.followed),
     ms('commit of a run’s start → its event, half of them within', quantile(delays.started, 0.5)),
     ms('commit of a run’s start → its event, 95 % within', quantile(delays.started, 0.95)),
     ms('commit of a run’s end → its event, half of them within', quantile(delays.ended, 0.5)),
     ms('commit of a run’s end → its event, 95 % within', quantile(delays.ended, 0.95)),
-    {
-      name: `memory of ${openFeeds.toLocaleString('en')} open feeds`,
-      unit: 'MB',
-      parley: memory,
-      target: '',
-    },
   ];
 }
+
+/** Measures the memory of many open feeds, in a process that has done little else. */
+export async function measureFeedMemory(parley: Bench): Promise<readonly Figure[]> {
+  const feeds = await openFeedsOf(parley);
+  await oneRun(parley, 'warm up');
+  const session = sessionIn(parley);
+  for (const reader of await feeds.open(session, 100)) reader.destroy();
+  await sleep(restMs);
+  const before = residentMb(parley.subject.pid);
+  const readers = await feeds.open(session, openFeeds);
+  await sleep(restMs);
+  const memory = residentMb(parley.subject.pid) - before;
+  for (const reader of readers) reader.destroy();
+  const name = `memory of ${openFeeds.toLocaleString('en')} open feeds`;
+  return [{ name, unit: 'MB', parley: memory, target: '' }];
+}
+
+/** Until what a start or a connection leaves behind is collected. */
+const restMs = 10_000;
 
 type Comparison = {
   readonly feeds: Feeds;
@@ -63,16 +71,24 @@ type Comparison = {
 };
 
 async function compare(parley: Bench, { feeds, session, rounds, chunkDelayMs }: Comparison) {
-  const without: number[] = [];
-  const followed: number[] = [];
+  const [without, followed, withoutCpu, followedCpu]: number[][] = [[], [], [], []];
+  const measure = async (name: string, times: number[] = [], cpuTimes: number[] = []) => {
+    const before = cpuMs(parley.subject.pid);
+    times.push(await oneRun(parley, name, chunkDelayMs));
+    cpuTimes.push(cpuMs(parley.subject.pid) - before);
+  };
   for (let round = 0; round < rounds; round += 1) {
-    without.push(await oneRun(parley, `alone ${chunkDelayMs} ${round}`, chunkDelayMs));
+    await measure(`alone ${chunkDelayMs} ${round}`, without, withoutCpu);
     const readers = await feeds.open(session, followers);
-    followed.push(await oneRun(parley, `followed ${chunkDelayMs} ${round}`, chunkDelayMs));
+    await measure(`followed ${chunkDelayMs} ${round}`, followed, followedCpu);
     for (const reader of readers) reader.destroy();
     await sleep(100);
   }
-  return { without: median(without), followed: median(followed) };
+  const middle = (values: readonly number[] = []) => median(values);
+  return {
+    ...{ without: middle(without), followed: middle(followed) },
+    ...{ withoutCpu: middle(withoutCpu), followedCpu: middle(followedCpu) },
+  };
 }
 
 async function oneRun(

@@ -4,7 +4,7 @@ import { measureCache } from './cache.ts';
 import { measureChildren, measureCrowd, measureFinish } from './children.ts';
 import { measureContext } from './context.ts';
 import { measureCrash } from './crash.ts';
-import { measureFeed } from './feed.ts';
+import { measureFeed, measureFeedMemory } from './feed.ts';
 import { type Figure, figureRows } from './figure.ts';
 import { measureFirstHour } from './first-hour.ts';
 import { measureHooks } from './hooks.ts';
@@ -115,7 +115,10 @@ const parts: Readonly<Record<string, Part>> = {
     about: [
       'The followers read in the process that measures, on the same machine. At once, a run is all work and no waiting.',
     ],
-    measure: ({ rounds }) => withParley(['telegram'], (parley) => measureFeed(parley, Math.ceil(rounds / 3))),
+    measure: async ({ rounds }) => [
+      ...(await withParley(['telegram'], (parley) => measureFeed(parley, Math.ceil(rounds / 5)))),
+      ...(await withParley(['telegram'], measureFeedMemory)),
+    ],
   },
   steer: {
     title: 'A steer between two tools',
