@@ -48,6 +48,8 @@ const textRequestMs = 50;
 /** How long an event may be lost unnoticed, ms: while a run or a message is open, and otherwise. */
 const busyLookMs = 5_000;
 const idleLookMs = 30_000;
+/** Longest pause between two batches, ms. */
+const maxPauseMs = 500;
 /** How many ended runs are remembered, of which late events are dropped. */
 const maxEnded = 50;
 
@@ -395,7 +397,7 @@ export class LaneView {
   async #flushSoon(): Promise<void> {
     const { clock } = this.#deps;
     this.#isFlushing = true;
-    const pauseMs = 20 + this.#readers.size / 2;
+    const pauseMs = Math.min(maxPauseMs, 20 + this.#readers.size);
     await clock.wait(Math.max(0, this.#flushedAt + pauseMs - clock.now()), this.#closed.signal);
     this.#isFlushing = false;
     this.#flush();
