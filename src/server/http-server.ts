@@ -34,7 +34,8 @@ import {
   serverOptionsOf,
 } from './connection-limits.ts';
 import { type FeedRouteDeps, mountAbsentFeed, mountFeed, type OpenFeeds } from './feed-routes.ts';
-import { createIdentityCheck, signInIdOf } from './identity.ts';
+import { createIdentityCheck } from './identity.ts';
+import { watchRequests } from './open-requests.ts';
 import { mountOpenAi } from './openai/routes.ts';
 import { servePage } from './page-files.ts';
 import { mountPluginRoutes, type PluginRoutes } from './plugin-routes.ts';
@@ -290,35 +291,6 @@ function checkToken(token: string): void {
 function boundPort(app: FastifyInstance): number | undefined {
   const address = app.server.address() as AddressInfo | string | null;
   return typeof address === 'object' && address !== null ? address.port : undefined;
-}
-
-/** The pending requests of signed-in browsers and of tokens. */
-type OpenRequests = {
-  /** Cuts the requests of a sign-in or token that has ended, since they were authorized when they started. */
-  end(id: string): void;
-};
-
-/** One of them may be the sign-out itself, whose answer should still arrive. */
-const cutGraceMs = 400;
-
-/** Tracks the requests of each sign-in and token. Call it after adding the hook that checks access. */
-function watchRequests(app: FastifyInstance): OpenRequests {
-  const open = new Map<IncomingMessage, string>();
-  app.addHook('onRequest', async ({ identity, raw }, reply) => {
-    const id = identity?.kind === 'token' ? identity.token.id : signInIdOf(identity);
-    // WebSockets are closed by `closeSockets`.
-    if (id === undefined || raw.headers.upgrade !== undefined) return;
-    open.set(raw, id);
-    reply.raw.once('close', () => open.delete(raw));
-  });
-  return {
-    end: (id) => {
-      const cut = () => {
-        for (const [{ socket }, its] of open) if (its === id) socket.destroy();
-      };
-      setTimeout(cut, cutGraceMs).unref();
-    },
-  };
 }
 
 /** Interval, ms, while sockets are open: after an end in another process, they are closed within a second. */
