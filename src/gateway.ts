@@ -2,6 +2,7 @@
  * Wires the stages in the order in which messages flow through them: intake, queue, runs, outbox, page. It is the only
  * module that knows them all.
  */
+
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { noProbe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -11,13 +12,14 @@ import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
 import type { PluginChange } from './config/live-settings.ts';
+import { mediaFolder } from './config/media-folder.ts';
 import { secretsOf } from './config/secrets-of.ts';
 import { createHooks, type Hooks } from './hooks/hooks.ts';
 import type { Fetcher } from './inbound/attachment-fetcher.ts';
 import { authorityOf } from './inbound/authorize.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createIntake } from './inbound/intake.ts';
-import { type FreeSpace, mediaFolder } from './inbound/media.ts';
+import type { FreeSpace } from './inbound/media.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { createRedactor } from './logging/redaction.ts';
 import { createBudgetRules } from './models/budget-rules.ts';

@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { sizeOf } from '#channel-kit/send-result.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineItem, TimelineReader } from '#contracts/timeline.ts';
 import { stripText } from '../logging/redaction.ts';
@@ -12,18 +14,21 @@ export type TimelineDeps = {
   readonly feed: Pick<Feed, 'watch'>;
   /** From `readRestoreMark`: positions are only valid within a session between two restores. */
   readonly restoreMark: string;
+  /** Where files that were sent are kept. */
+  readonly mediaDir: string;
   /** Removes secrets, which the words of a model's provider may contain. */
   redact(text: string): string;
 };
 
 /** Creates the timeline of a channel's conversations; `laneKeyFor` returns the session of a route. */
 export function createTimeline(
-  { store, feed, restoreMark, redact }: TimelineDeps,
+  deps: TimelineDeps,
   laneKeyFor: (route: ReplyRoute) => string,
 ): TimelineReader {
+  const { store, feed, restoreMark } = deps;
   return {
     sessionOf: (route) => laneKeyFor(route) + restoreMark,
-    read: (route, options) => readItems({ store, redact }, { laneKey: laneKeyFor(route), ...options }),
+    read: (route, options) => readItems(deps, { laneKey: laneKeyFor(route), ...options }),
     standing: (route) => store.read(readActivity, { laneKey: laneKeyFor(route) }),
     watch: (route, onEvent, signal) => feed.watch(laneKeyFor(route), onEvent, signal),
   };
@@ -31,11 +36,19 @@ export function createTimeline(
 
 /** Reads a lane's messages as clients show them. */
 export async function readItems(
-  { store, redact }: Pick<TimelineDeps, 'store' | 'redact'>,
+  { store, redact, mediaDir }: Pick<TimelineDeps, 'store' | 'redact' | 'mediaDir'>,
   request: TimelineRequest,
 ): Promise<readonly TimelineItem[]> {
   const items = await store.read(readTimeline, request);
-  return items.map(withoutScaffolding).map((item) => withCleanReason(item, redact));
+  const shown = items.map(withoutScaffolding).map((item) => withCleanReason(item, redact));
+  return Promise.all(shown.map((item) => withFileSize(item, mediaDir)));
+}
+
+/** A copy that is no longer kept has no size. */
+async function withFileSize(item: TimelineItem, mediaDir: string): Promise<TimelineItem> {
+  if (item.file === undefined) return item;
+  const sizeBytes = await sizeOf(resolve(mediaDir, item.file.stored));
+  return sizeBytes === undefined ? item : { ...item, file: { ...item.file, sizeBytes } };
 }
 
 /** An answer is copied without what was never said, such as reasoning in tags. */

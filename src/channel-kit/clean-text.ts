@@ -3,6 +3,16 @@ export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }
 
+/** Returns a file's name as one line, without characters that act instead of being displayed; at most 255 units. */
+export function cleanFileName(name: string): string {
+  const shown = name
+    .slice(0, 1_000)
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+    .trim();
+  return shown.slice(0, 255).toWellFormed() || 'file';
+}
+
 /** True for white space only, including separators and U+0085, which some platforms count as white space. */
 export function isBlank(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose

@@ -1,7 +1,6 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { ChannelAdapter, ChannelDeps } from '#contracts/channel.ts';
 import { accountId, type ChannelId, conversationId } from '#contracts/ids.ts';
-import type { Outbound } from '#contracts/outbound.ts';
 import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
 import {
   type ClientConnection,
@@ -9,13 +8,16 @@ import {
   type ClientLink,
   openClientConnection,
 } from './client-connection.ts';
-import type { ClientDelivery } from './client-delivery.ts';
+import { type clientDelivery, maxFileBytes } from './client-delivery.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
+import { sizeOf } from './send-result.ts';
 
 /** Returns the abilities of a channel that serves Parley's own clients. */
 export function clientCapabilities(own: Pick<Capabilities, 'canPress'>): Capabilities {
   return {
     text: { maxLength: maxTextLength },
+    media: { maxBytes: maxFileBytes },
+    caption: { maxLength: maxTextLength },
     canReact: false,
     canQuote: false,
     // Clients read missed messages from the store, where each message stays as it was sent.
@@ -49,8 +51,8 @@ export type ConnectedClients = Pick<ChannelAdapter, 'send'> &
 export function createConnectedClients(
   channel: Pick<ChannelDeps, 'clock' | 'log'> &
     Pick<ClientConnectionDeps, 'routeTo' | 'envelopeOf' | 'onStale'> & {
-      /** Maps a part to what the channel delivers at `at`, ms. */
-      planOf(outbound: Outbound, at: number): ClientDelivery;
+      /** Maps a part to what the channel delivers. */
+      readonly planOf: typeof clientDelivery;
     },
 ): ConnectedClients {
   const { clock, planOf, ...common } = channel;
@@ -71,7 +73,9 @@ export function createConnectedClients(
       for (const connection of open) connection.close();
     },
     send: async (outbound) => {
-      const plan = planOf(outbound, clock.now());
+      const { content } = outbound;
+      const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : undefined;
+      const plan = planOf(outbound, { at: clock.now(), sizeBytes });
       if (plan.kind === 'deliver') push(outbound.route, plan.frame);
       return plan.result;
     },

@@ -1,4 +1,8 @@
-import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import { basename } from 'node:path';
+import { plainText } from '#contracts/formatted-text.ts';
+import type { Outbound, OutboundContent, SendResult } from '#contracts/outbound.ts';
+import type { SentFile } from '#contracts/timeline.ts';
+import { cleanFileName } from './clean-text.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
 import { failed, sent } from './send-result.ts';
 
@@ -7,11 +11,18 @@ export type ClientDelivery =
   | { readonly kind: 'deliver'; readonly frame: ServerFrame; readonly result: SendResult }
   | { readonly kind: 'reject'; readonly result: SendResult };
 
+/** Largest file that a client is shown, bytes; the settings usually allow less. */
+export const maxFileBytes = 2_000_000_000;
+
 /**
  * Maps a part to its delivery. The part is already in the store, from which a client reads it when it reconnects.
  * So a delivery succeeds whether or not a client is connected; the part's key is the message's id.
+ * `sizeBytes`: of the file that it sends; undefined if that can't be read.
  */
-export function clientDelivery(outbound: Outbound, at: number): ClientDelivery {
+export function clientDelivery(
+  outbound: Outbound,
+  { at, sizeBytes }: { readonly at: number; readonly sizeBytes: number | undefined },
+): ClientDelivery {
   const { content } = outbound;
   switch (content.kind) {
     case 'text':
@@ -21,13 +32,26 @@ export function clientDelivery(outbound: Outbound, at: number): ClientDelivery {
       return deliver({ type: 'edited', messageId: content.messageId, ...content.text }, [content.messageId]);
     case 'delete':
       return deliver({ type: 'deleted', messageId: content.messageId }, []);
+    case 'media': {
+      if (sizeBytes === undefined) return reject('the file to send cannot be read');
+      if (sizeBytes > maxFileBytes) return reject(`the file is larger than ${maxFileBytes} bytes`);
+      const { caption = plainText(''), path } = content;
+      const file = { ...sentFile(content, basename(path)), sizeBytes };
+      return deliver({ type: 'message', messageId: outbound.key, at, ...caption, file }, [outbound.key]);
+    }
     case 'reaction':
-    case 'media':
     case 'action':
       return reject(`this channel can't deliver ${content.kind}`);
     default:
       return content satisfies never;
   }
+}
+
+type Media = Extract<OutboundContent, { kind: 'media' }>;
+
+/** Describes a file to clients; `stored` is the name of its copy in the media folder. */
+export function sentFile({ name, mimeType }: Media, stored: string): SentFile {
+  return { name: cleanFileName(name), mimeType, stored };
 }
 
 function deliver(frame: ServerFrame, receipts: readonly string[]): ClientDelivery {

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
 import { clientEventSchema } from '#contracts/feed.ts';
 import { spansSchema } from '#contracts/formatted-text.ts';
-import { timelineActivitySchema, timelineItemSchema } from '#contracts/timeline.ts';
+import { sentFileSchema, timelineActivitySchema, timelineItemSchema } from '#contracts/timeline.ts';
 import { cleanText } from './clean-text.ts';
 import { noId } from './no-id.ts';
 
@@ -94,6 +94,7 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
     text: z.string(),
     spans: spansSchema,
     at: z.number(),
+    file: sentFileSchema.exactOptional(),
   }),
   z.object({ type: z.literal('edited'), messageId: z.string(), text: z.string(), spans: spansSchema }),
   z.object({ type: z.literal('deleted'), messageId: z.string() }),

@@ -18,6 +18,8 @@ import { pastedText, pasteOff, pasteOn, withPastedLines } from './paste-filter.t
 export type ChatOptions = {
   /** Where the gateway listens; a pointer file next to it is followed. */
   readonly socketPath: string;
+  /** Where files that were sent are kept. */
+  readonly mediaDir: string;
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly output: ChatOutput & { readonly isTTY?: boolean };
   readonly errors: NodeJS.WritableStream;
@@ -53,7 +55,7 @@ export function runChat(options: ChatOptions): Promise<number> {
       resolve(code);
     };
     const ended = new AbortController();
-    const chat = createChat({ isTty, clock, screen, finish, link: () => link });
+    const chat = createChat({ isTty, clock, screen, finish, link: () => link, mediaDir: options.mediaDir });
     const link = createChatLink({
       socketPath: options.socketPath,
       conversation: options.conversation ?? 'main',
@@ -126,13 +128,14 @@ type Chat = {
 
 type ChatParts = {
   readonly isTty: boolean;
+  readonly mediaDir: string;
   readonly clock: Clock;
   readonly screen: ChatScreen;
   readonly link: () => ChatLink;
   readonly finish: (code: number) => void;
 };
 
-function createChat({ isTty, clock, screen, link, finish }: ChatParts): Chat {
+function createChat({ isTty, mediaDir, clock, screen, link, finish }: ChatParts): Chat {
   let transcript: ChatTranscript = emptyTranscript;
   let isInputOver = false;
   let wasConnected = false;
@@ -149,7 +152,7 @@ function createChat({ isTty, clock, screen, link, finish }: ChatParts): Chat {
     resumeFrom: () => resumeFrom(transcript.conversation),
     wasConnected: () => wasConnected,
     receive: (frame) => {
-      const step = received(transcript, frame, { withHistory: isTty });
+      const step = received(transcript, frame, { withHistory: isTty, mediaDir });
       transcript = step.transcript;
       for (const line of step.lines) screen.show(line);
       if (isLastRead && link().isSynced(frame)) return finish(0);

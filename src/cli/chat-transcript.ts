@@ -2,10 +2,14 @@
  * Turns the changes of a conversation, the same as the page's, into lines to print. A terminal can only add lines, so the
  * printed ones are remembered; the client's own lines aren't repeated.
  */
+import { basename, join } from 'node:path';
+import { cleanFileName } from '#channel-kit/clean-text.ts';
 import type { ChildView } from '#contracts/child.ts';
+import type { SentFile } from '#contracts/timeline.ts';
 import { childFacts } from '../client/child-facts.js';
 import { emptyConversation, messagesInOrder, notesOf, reduce } from '../client/conversation.js';
 import type { ClientMessage, Conversation, Frame } from '../client/conversation-types.ts';
+import { goneText, sizeText } from '../client/file-facts.js';
 
 export type ChatLine =
   | { readonly kind: 'person' | 'agent' | 'notice' | 'problem' | 'tool'; readonly text: string }
@@ -62,11 +66,14 @@ export function disconnected(transcript: ChatTranscript): ChatTranscript {
   return { ...transcript, conversation };
 }
 
-/** Applies a frame. `withHistory: false` shows nothing that was said before this client connected. */
+/**
+ * Applies a frame. `withHistory: false` shows nothing that was said before this client connected. `mediaDir`: where files
+ * that were sent are kept.
+ */
 export function received(
   before: ChatTranscript,
   frame: Frame,
-  { withHistory }: { readonly withHistory: boolean },
+  { withHistory, mediaDir }: { readonly withHistory: boolean; readonly mediaDir: string },
 ): ChatStep {
   const reduced = reduce(before.conversation, { kind: 'frame', frame });
   // No preview follows the end of a run: its last text is shown before that is stored.
@@ -91,7 +98,7 @@ export function received(
     lines: [
       ...(hasMoved ? [movedLine] : []),
       ...previewLine(before.conversation, conversation),
-      ...shown.map(lineOf),
+      ...shown.map((message) => lineOf(message, mediaDir)),
       ...ended.flatMap((id) => endLine(conversation.messages.get(id))),
       ...frameLine(frame, before.waiting),
       ...activity.map(({ text }) => ({ kind: 'tool', text }) as const),
@@ -114,9 +121,20 @@ function isOpen(id: string, before: Conversation, { messages }: Conversation): b
   return before.messages.get(id)?.position === undefined;
 }
 
-function lineOf({ author, text, buttons = [] }: ClientMessage): ChatLine {
-  const choices = buttons.map(({ label, command }) => `\n${label}: ${command}`);
-  return { kind: author.kind, text: `${text}${choices.join('')}` };
+function lineOf({ author, text, file, buttons = [] }: ClientMessage, mediaDir: string): ChatLine {
+  const choices = buttons.map(({ label, command }) => `${label}: ${command}`);
+  const shown = text === '' && file ? [] : [text];
+  return {
+    kind: author.kind,
+    text: [...shown, ...(file ? [fileText(file, mediaDir)] : []), ...choices].join('\n'),
+  };
+}
+
+/** Returns `notes.pdf, 12 kB: /path/of/its/copy`. Only a copy's own name is joined to the folder. */
+function fileText({ name, sizeBytes, stored }: SentFile, mediaDir: string): string {
+  const shown = cleanFileName(name);
+  if (sizeBytes === undefined) return `${shown} (${goneText})`;
+  return `${shown}, ${sizeText(sizeBytes)}: ${join(mediaDir, cleanFileName(basename(stored)))}`;
 }
 
 /** Says how a message ended if its outcome shows nothing on its own. */

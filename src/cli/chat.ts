@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { loadConfig } from '../config/load-config.ts';
+import { mediaFolder } from '../config/media-folder.ts';
 import { runChat } from './chat-client.ts';
 import type { ExitCode } from './exit-code.ts';
 
@@ -8,6 +9,7 @@ export function runChatCommand(socket: string): Promise<ExitCode> {
   const { dataDir } = loadConfig();
   return runChat({
     socketPath: join(dataDir, socket),
+    mediaDir: mediaFolder(dataDir),
     input: process.stdin,
     output: process.stdout,
     errors: process.stderr,

@@ -2,6 +2,7 @@
  * `parley follow`: shows a conversation, or one run, as it happens. When the connection is lost it comes back by itself
  * with the id of the last event, so that nothing is missing or shown twice.
  */
+
 import { clearScreenDown, cursorTo, moveCursor } from 'node:readline';
 import { z } from 'zod';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
@@ -10,6 +11,7 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type FeedFrame, feedFrameSchema } from '#contracts/feed-frame.ts';
 import type { Config } from '../config/config.ts';
+import { mediaFolder } from '../config/media-folder.ts';
 import { stripText } from '../logging/redaction.ts';
 import { readProcessAddresses } from '../processes/process-address.ts';
 import { fail, tokenOf } from './ask-gateway.ts';
@@ -29,7 +31,7 @@ type FeedQuery = { readonly session?: string } | { readonly run: string };
 /** Follows until the run has ended, or somebody interrupts it. Exit code: 0, or 1 for a run without a natural end. */
 export async function runFollow({ what, asJson }: FollowCall): Promise<ExitCode> {
   const config = configForReading();
-  const show = asJson ? printFrame : createFollowScreen(process.stdout);
+  const show = asJson ? printFrame : createFollowScreen(process.stdout, mediaFolder(config.dataDir));
   const all: readonly FeedQuery[] = what === undefined ? [{}] : [{ session: what }, { run: what }];
   let refused = '';
   for (const asked of all) {
@@ -149,7 +151,10 @@ async function* readFeed(
 }
 
 /** Prints lines for people; on a terminal, what is being written grows below them. */
-function createFollowScreen(output: ChatOutput & { readonly isTTY?: boolean }): (frame: FeedFrame) => void {
+function createFollowScreen(
+  output: ChatOutput & { readonly isTTY?: boolean },
+  mediaDir: string,
+): (frame: FeedFrame) => void {
   let transcript: ChatTranscript = emptyTranscript;
   let live: readonly string[] = [];
   /** The answer of the open run, if it isn't among the messages: those of programs aren't. */
@@ -167,7 +172,7 @@ function createFollowScreen(output: ChatOutput & { readonly isTTY?: boolean }): 
     for (const row of live) output.write(`${row}\n`);
   };
   return (frame) => {
-    const step = received(transcript, frame, { withHistory: true });
+    const step = received(transcript, frame, { withHistory: true, mediaDir });
     ({ transcript } = step);
     if (frame.type === 'event' && frame.event.kind === 'answer') answer = frame.event.text;
     if (step.lines.some(({ kind }) => kind === 'agent')) answer = undefined;

@@ -301,6 +301,7 @@ function onItems(state, items) {
       ...(item.reason !== undefined && { reason: item.reason }),
       ...(item.replyTo !== undefined && { replyTo: item.replyTo }),
       ...(item.files !== undefined && { files: item.files }),
+      ...(item.file !== undefined && { file: item.file }),
       ...(item.steps !== undefined && { steps: item.steps }),
       ...(item.markdown !== undefined && { markdown: item.markdown }),
     });
@@ -331,6 +332,7 @@ function onMessage(state, frame) {
     id: frame.messageId,
     text: frame.text,
     spans: frame.spans,
+    ...(frame.file !== undefined && { file: frame.file }),
   });
   return { ...next, preview: undefined };
 }

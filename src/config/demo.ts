@@ -3,6 +3,9 @@ import type { Config } from './config.ts';
 /** The file that the demo model writes, once a person has approved it. */
 export const demoNote = 'demo-note.md';
 
+/** The file that the demo model writes in order to send it. */
+export const demoFile = 'demo-file.md';
+
 /** The page that the demo model reads, below this gateway's own address. */
 export const demoPage = '/page/about.html';
 

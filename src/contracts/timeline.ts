@@ -56,6 +56,21 @@ const timelineStep = z.object({ name: z.string(), state: toolStateSchema.exclude
 /** A tool call that has ended. */
 export type TimelineStep = Readonly<z.output<typeof timelineStep>>;
 
+/** Schema of a file that the agent has sent. */
+export const sentFileSchema = z.object({
+  /** As people see it: without characters that act instead of being displayed. */
+  name: z.string(),
+  /** By its first bytes. */
+  mimeType: z.string(),
+  /** The name of its copy in the media folder, for clients on this machine. */
+  stored: z.string(),
+  /** Absent once the copy is no longer kept. */
+  sizeBytes: z.int().exactOptional(),
+});
+
+/** A file that the agent has sent. */
+export type SentFile = Readonly<z.output<typeof sentFileSchema>>;
+
 /** Schema of one message of a session. */
 export const timelineItemSchema = z.object({
   /** Grows with time; a client asks for items after the last position it has. */
@@ -87,6 +102,8 @@ export const timelineItemSchema = z.object({
   reason: z.string().exactOptional(),
   /** Names of the files that came with a person's message; a missing file's name is followed by the reason. */
   files: z.array(z.string()).readonly().exactOptional(),
+  /** The file that the agent's message carries; `text` is its caption. `/api/file` serves it to those who may read this. */
+  file: sentFileSchema.exactOptional(),
   /** On the first part of an answer: the tool calls since the previous answer. */
   steps: z.array(timelineStep).readonly().exactOptional(),
 });

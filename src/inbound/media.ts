@@ -1,14 +1,8 @@
 import { statfs } from 'node:fs/promises';
-import { join } from 'node:path';
 import { waitInStep } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { outgoingPrefix } from '../store/intake/media.ts';
-
-/** Returns the folder of the files received with messages. */
-export function mediaFolder(dataDir: string): string {
-  return join(dataDir, 'media');
-}
 
 /**
  * Creates a name for a new file of the item, never the sender's; downloads append `.part` to it. The name of a file that

@@ -12,7 +12,7 @@ import type {
   UserBlock,
 } from '#contracts/model.ts';
 import { titlePrompt } from '../agent/system-prompt.ts';
-import { demoNote, demoPage } from '../config/demo.ts';
+import { demoFile, demoNote, demoPage } from '../config/demo.ts';
 import { failureError } from './api-fault.ts';
 import { noPrices } from './prices.ts';
 
@@ -127,6 +127,8 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
       return readPage(said, tools);
     case 'use':
       return useTool(said, tools);
+    case 'file':
+      return fileStep(1, tools);
     case 'none':
       return {
         text: `${LABEL} I'm a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
@@ -145,11 +147,23 @@ const help = `${LABEL} I'm a script that shows what Parley does without a key. W
 - “spawn two”: I give two sub-agents a part each, wait for both, and answer once
 - “ask me”: I want to write a file, and ask you first
 - “read a page”: I read a web page, by default one of this gateway
+- “send me a file”: I write a file into my folder and send it to you
 - “use” and a tool's name: I call it, for example one of your own plugin
 - “be silent”: I decide not to answer
 - anything else: I repeat it word by word, so you can watch it stream`;
 
-type Command = 'silent' | 'help' | 'tool' | 'work' | 'spawn' | 'part' | 'ask' | 'read' | 'use' | 'none';
+type Command =
+  | 'silent'
+  | 'help'
+  | 'tool'
+  | 'work'
+  | 'spawn'
+  | 'part'
+  | 'ask'
+  | 'read'
+  | 'use'
+  | 'file'
+  | 'none';
 
 function commandIn(said: string): Command {
   if (/\b(be|stay|keep) silent\b/i.test(said)) return 'silent';
@@ -159,6 +173,7 @@ function commandIn(said: string): Command {
   if (/\bask me\b/i.test(said)) return 'ask';
   if (/^read (?:a page|https?:)/i.test(said)) return 'read';
   if (/^use \w+/i.test(said)) return 'use';
+  if (/\bsend (me )?(a |the )?file\b/i.test(said)) return 'file';
   if (/\bwork\b/i.test(said)) return 'work';
   return /\bhelp\b/i.test(said) ? 'help' : 'none';
 }
@@ -174,6 +189,18 @@ function askFirst(tools: readonly ToolSpec[]): DemoTurn {
   if (!tools.some(({ name }) => name === 'write')) return { text: `${LABEL} I have no file to write here.` };
   const input = { path: demoNote, content: 'A person has allowed the demo model to write this.\n' };
   return { text: `${LABEL} I'd like to write a file; that is up to you.`, calls: [{ name: 'write', input }] };
+}
+
+/** Writes a file, then sends it with a message. */
+function fileStep(step: number, tools: readonly ToolSpec[]): DemoTurn {
+  const name = step === 1 ? 'write' : 'message';
+  if (!tools.some((tool) => tool.name === name)) return { text: `${LABEL} I can't send files here.` };
+  if (step > 2) return { text: `${LABEL} That was the file.` };
+  const input =
+    step === 1
+      ? { path: demoFile, content: '# A file\n\nThe demo model has written this, and sent it to you.\n' }
+      : { action: 'send', text: `${LABEL} Here is a file from my folder.`, files: [demoFile] };
+  return { text: step === 1 ? `${LABEL} I'm writing a file.` : '', calls: [{ name, input }] };
 }
 
 /** Reads the named page, or one of the gateway's own, whose address the tool's description names. */
@@ -245,6 +272,7 @@ function afterTool(request: ModelRequest, results: readonly ToolResult[]): DemoT
   const command = commandIn(said);
   if (command === 'work') return workStep(steps + 1, request.tools);
   if (command === 'part') return partStep(said, steps + 1, request.tools);
+  if (command === 'file' && results[0]?.isError !== true) return fileStep(steps + 1, request.tools);
   if (command === 'spawn') return afterChildren(results);
   const [result] = results;
   const verb = result?.isError === true ? 'failed and said' : 'answered';

@@ -1,6 +1,7 @@
 /**
  * The parts that only a receiving process has (page, owner alerts, channel connections), and a worker's health server.
  */
+
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
@@ -13,10 +14,11 @@ import { renderRecord } from '../cli/render-record.ts';
 import { renderTrace } from '../cli/render-trace.ts';
 import { nativeCommands } from '../commands/list.ts';
 import { localOwners } from '../config/load-config.ts';
+import { mediaFolder } from '../config/media-folder.ts';
 import { revealSettings } from '../config/secret.ts';
 import { bytesOf } from '../config/units.ts';
 import { type InboundPolicy, localLaneKey, queueSettingsFor } from '../inbound/inbound-policy.ts';
-import { type FreeSpace, mediaFolder, watchFreeSpace } from '../inbound/media.ts';
+import { type FreeSpace, watchFreeSpace } from '../inbound/media.ts';
 import { countLaneChanges } from '../operations/lanes.ts';
 import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
 import { pluginProblems } from '../plugin-host/plugin-findings.ts';
@@ -118,6 +120,7 @@ export async function openServer(
 ): Promise<HttpServer> {
   const { config, closers } = stage;
   const token = await tokenOf(stage);
+  const mediaDir = mediaFolder(config.dataDir);
   const server = createHttpServer({
     ...healthOf(stage, host, { hasSpace: space.isEnough, plugins }),
     plugins,
@@ -134,7 +137,11 @@ export async function openServer(
       webhooks: openWebhooks(stage, policy),
       defaultAgent: policy.defaultAgent,
     },
-    feeds: { feeds: createSessionFeeds(stage), mainLane: () => ownerLane(stage, policy).key },
+    mediaDir,
+    feeds: {
+      feeds: createSessionFeeds({ ...stage, mediaDir }),
+      mainLane: () => ownerLane(stage, policy).key,
+    },
     operations: {
       texts: stage.texts,
       policy,
@@ -226,7 +233,7 @@ export async function openChannels(
       localPeer === undefined
         ? {}
         : {
-            timeline: createTimeline(stage, (route) =>
+            timeline: createTimeline({ ...stage, mediaDir: mediaFolder(config.dataDir) }, (route) =>
               localLaneKey(policy, { route, peer: localPeer, accountName }),
             ),
           };

@@ -1,8 +1,9 @@
 import type { ChannelHost } from '../channel-host/channel-host.ts';
+import { mediaFolder } from '../config/media-folder.ts';
 import { bytesOf } from '../config/units.ts';
 import { createFetcher, type Fetcher } from '../inbound/attachment-fetcher.ts';
 import type { InboundPolicy } from '../inbound/inbound-policy.ts';
-import { type FreeSpace, mediaFolder } from '../inbound/media.ts';
+import type { FreeSpace } from '../inbound/media.ts';
 import { startMediaRetention } from '../inbound/media-retention.ts';
 import type { StageDeps } from './stage-deps.ts';
 

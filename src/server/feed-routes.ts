@@ -9,9 +9,7 @@ import { z } from 'zod';
 import { feedFrameSchema, feedKinds } from '#contracts/feed-frame.ts';
 import type { FeedBatch } from '../service/feed-batch.ts';
 import { parsePlace } from '../service/feed-place.ts';
-import { programAccount } from '../service/program-calls.ts';
 import type { FeedRequest, SessionFeeds } from '../service/session-feeds.ts';
-import { parseSessionKey, topLaneOf } from '../sessions/session-key.ts';
 import type { Store } from '../store/base/command.ts';
 import { findLane, findRunPlace } from '../store/reads/read-ended-runs.ts';
 import { findSession } from '../store/reads/read-sessions.ts';
@@ -19,6 +17,7 @@ import type { ApiCall } from './api-call.ts';
 import { closeSocket, watchHeartbeat } from './channel-routes.ts';
 import { openEventStream } from './event-stream.ts';
 import { type Identity, signInIdOf } from './identity.ts';
+import { isOwn, mayRead, mayReadAll } from './read-access.ts';
 import { feedPath, type Refusal, refuse, storeAway } from './request-auth.ts';
 
 export type FeedRouteDeps = {
@@ -192,21 +191,6 @@ async function findKey(
   async function runLane(runId: string): Promise<string | undefined> {
     return (await store.read(findRunPlace, { runId }))?.laneKey;
   }
-}
-
-/** A token with only the scope `chat` may read its own conversations. */
-function mayRead(identity: Identity | undefined, laneKey: string): boolean {
-  return mayReadAll(identity) || isOwn(identity, laneKey);
-}
-
-function mayReadAll(identity: Identity | undefined): boolean {
-  return identity?.kind !== 'token' || identity.token.scopes.includes('read');
-}
-
-function isOwn(identity: Identity | undefined, laneKey: string): boolean {
-  const parts = parseSessionKey(topLaneOf(laneKey));
-  if (identity?.kind !== 'token' || parts?.kind !== 'direct') return false;
-  return parts.account === programAccount && parts.channel === identity.token.id;
 }
 
 function idOf(identity: Identity | undefined): string | undefined {

@@ -34,6 +34,7 @@ import {
   serverOptionsOf,
 } from './connection-limits.ts';
 import { type FeedRouteDeps, mountAbsentFeed, mountFeed, type OpenFeeds } from './feed-routes.ts';
+import { mountFiles } from './file-route.ts';
 import { createIdentityCheck } from './identity.ts';
 import { watchRequests } from './open-requests.ts';
 import { mountOpenAi } from './openai/routes.ts';
@@ -64,6 +65,8 @@ export type HttpServerDeps = {
   readonly absentWebhookStatus?: 404 | 503;
   /** Largest file that the page may send, bytes. Default: none may be sent. */
   readonly maxUploadBytes?: number;
+  /** Where files that were sent are kept. Their route is absent without it. */
+  readonly mediaDir?: string;
   readonly log: Log;
   readonly clock?: Clock;
   /** Parley's version, for the description of the API. */
@@ -224,12 +227,13 @@ function mountOthers(
   deps: HttpServerDeps,
   { routes, clock, gateway }: Pick<Parts, 'routes' | 'clock'> & { readonly gateway: GatewayDeps },
 ): void {
-  const { programs, maxUploadBytes: maxImageBytes = 0, version = '' } = deps;
+  const { programs, store, mediaDir, maxUploadBytes: maxImageBytes = 0, version = '' } = deps;
   mountStatus(scope, deps);
   if (programs) mountOpenAi(scope, { programs, maxImageBytes });
   if (programs) mountAcp(scope, { programs, gateway, version, maxImageBytes });
   if (deps.webhooks) mountWebhooks(scope, { ...deps.webhooks, log: deps.log, clock });
   servePage(scope);
+  if (mediaDir !== undefined) mountFiles(scope, { store, mediaDir });
   routes.mount(scope);
   if (deps.plugins) mountPluginRoutes(scope, deps.plugins);
 }

@@ -24,6 +24,7 @@ const modules = [
   'command-menu',
   'connection',
   'copy-button',
+  'file-view',
   'lanes-view',
   'markdown',
   'notices-view',
@@ -43,7 +44,7 @@ const modules = [
 ];
 
 /** Those that the terminal shares. */
-const clientModules = ['conversation', 'text-piece', 'child-facts', 'duration'];
+const clientModules = ['conversation', 'text-piece', 'child-facts', 'duration', 'file-facts'];
 
 /** Serves the page, its modules, and their two libraries under `/vendor/`. */
 export function servePage(app: FastifyInstance): void {

@@ -51,11 +51,7 @@ export function mountRequestAuth(
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
     const refusal = await refusalOf(app, request, deps);
-    if (refusal === undefined) return;
-    // A person who typed the address gets text; programs get the code.
-    const isPerson = request.headers.accept?.includes('text/html') === true;
-    if (refusal.text === undefined || !isPerson) return refuse(reply, refusal);
-    return reply.code(refusal.status).type('text/plain; charset=utf-8').send(`${refusal.text}\n`);
+    return refusal && refuseReadably(reply, refusal);
   });
   app.setNotFoundHandler((_request, reply) => refuse(reply, { status: 404, code: 'not_found' }));
   app.setErrorHandler((error, request, reply) => {
@@ -154,6 +150,13 @@ const texts: Readonly<Partial<Record<string, string>>> = {
   store_unavailable:
     "Parley can't use its database right now. It keeps trying; please ask again in a moment.",
 };
+
+/** A person who opened the address gets text; programs get the code. */
+export function refuseReadably(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const isPerson = reply.request.headers.accept?.includes('text/html') === true;
+  if (refusal.text === undefined || !isPerson) return refuse(reply, refusal);
+  return reply.code(refusal.status).type('text/plain; charset=utf-8').send(`${refusal.text}\n`);
+}
 
 export function refuse(
   reply: FastifyReply,

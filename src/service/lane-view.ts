@@ -30,6 +30,8 @@ export type LaneViewDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly feed: Pick<Feed, 'subscribe' | 'requestText'>;
+  /** Where files that were sent are kept. */
+  readonly mediaDir: string;
   /** Removes secrets. */
   redact(text: string): string;
 };

@@ -3,6 +3,7 @@
  * No channel is connected, so no cursor moves, and messages that networks keep are read later. Messages that a network
  * sends only once are kept by its channel, if the disk allows it.
  */
+
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import { createTimeline } from '../channel-host/timeline.ts';
 import { localDeps } from '../cli/call-operation.ts';
+import { mediaFolder } from '../config/media-folder.ts';
 import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createInboundPolicy, localLaneKey } from '../inbound/inbound-policy.ts';
@@ -91,6 +93,7 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
       hooks: { states: () => [] },
     },
     absentWebhookStatus: 503,
+    mediaDir: mediaFolder(config.dataDir),
   });
   closers.add('http server', server.close);
   const { url } = await server.listen();
@@ -192,6 +195,7 @@ async function openWaitingChannels(
   const restoreMark = await store.read(readRestoreMark, {}).catch(() => '');
   const redact = options.redact ?? createRedactor(secretsOf(config)).redact;
   const feed = createFeed({ clock, log, live: noLiveEvents });
+  const mediaDir = mediaFolder(config.dataDir);
   for (const { entry, line, accountName, state } of configuredAccounts(options.channels, config)) {
     const { localPeer: peer } = entry;
     if (state.kind === 'off') continue;
@@ -202,7 +206,7 @@ async function openWaitingChannels(
       const adapter = definition.create(definition.configSchema.parse(revealSettings(state.settings)), {
         ...{ log, clock, fetch, dataDir, routes: server.routesFor(line) },
         ...(peer !== undefined && {
-          timeline: createTimeline({ store, feed, restoreMark, redact }, (route) =>
+          timeline: createTimeline({ store, feed, restoreMark, redact, mediaDir }, (route) =>
             localLaneKey(gate, { route, peer, accountName }),
           ),
         }),

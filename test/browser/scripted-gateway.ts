@@ -15,6 +15,7 @@ import { channel } from '../../channels/web/index.ts';
 import type { ShownQuestion } from '../../src/contracts/owner-alert.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
 import type { UndeliveredPart } from '../../src/store/delivery/operator-actions.ts';
+import type { StoredFile } from '../../src/store/reads/find-sent-file.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { scriptedStore } from '../support/scripted-store.ts';
@@ -27,15 +28,19 @@ type Owner = {
   notices: readonly ShownAlert[];
   /** The messages the owner may ask about one by one; set by the test. */
   undelivered: readonly UndeliveredPart[];
+  /** The files that the store's parts name, by the part's key; set by the test. */
+  files: ReadonlyMap<string, StoredFile>;
   questions: readonly ShownQuestion[];
 };
 
 export type ScriptedGateway = Owner & {
   readonly url: string;
+  /** The media folder. */
+  readonly mediaDir: string;
   readonly session: SessionDouble;
   readonly route: ReplyRoute;
   /** Sends a part to the open pages. */
-  deliver(content: OutboundContent): Promise<void>;
+  deliver(content: OutboundContent, key?: string): Promise<void>;
   /** Shows the open pages an answer so far. */
   draft(text: string): Promise<void>;
   signInLink(): string;
@@ -46,7 +51,7 @@ export type ScriptedGateway = Owner & {
 
 export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const session = createSessionDouble();
-  const owner: Owner = { notices: [], questions: [], undelivered: [] };
+  const owner: Owner = { notices: [], questions: [], undelivered: [], files: new Map() };
   session.standing = { queueMode: 'steer' };
   const without = ({ key: part }: { readonly key: string }) => {
     owner.undelivered = owner.undelivered.filter(({ key }) => key !== part);
@@ -55,6 +60,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-page-'));
   const store = scriptedStore(lazyStore(), {
     readWhy: ({ id }: { readonly id: string }) => ({ kind: 'account', account: { id } }),
+    findSentFile: ({ key }: { readonly key: string }) => owner.files.get(key),
     readUndelivered: () => owner.undelivered,
     retryPart: without,
     dropPart: without,
@@ -77,6 +83,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
       ],
     }),
     maxUploadBytes: 1_000,
+    mediaDir: dataDir,
     operations: someOperations({
       render: {
         trace: (trace) => `message ${JSON.stringify(trace)}\n12:00  reached web: accepted`,
@@ -133,6 +140,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const { url } = await server.listen();
   return Object.assign(owner, {
     url,
+    mediaDir: dataDir,
     session,
     route,
     deliver,

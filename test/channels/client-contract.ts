@@ -1,11 +1,14 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineReader } from '#contracts/timeline.ts';
 import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble } from '../support/session-double.ts';
 import { channelContract } from './channel-contract.ts';
-import type { ChannelHarness } from './contract/harness.ts';
+import { type ChannelHarness, shownFile } from './contract/harness.ts';
 import type { FrameClient } from './frame-client.ts';
 
 type ClientHost = Pick<ChannelHarness, 'newAdapter' | 'close'> & { newClient(): FrameClient };
@@ -20,14 +23,16 @@ export function clientContract(name: string, { capabilities, route, host: open }
   channelContract(name, async () => {
     const host = await open(createSessionDouble().timeline);
     const client = host.newClient();
+    const folders = new Set<string>();
     return {
-      ...{ capabilities, account: name, route, newAdapter: host.newAdapter, close: host.close },
+      ...{ capabilities, account: name, route, close: host.close },
+      newAdapter: () => notingFolders(host.newAdapter(), folders),
       personSays: async (text) => void client.say(text),
       redeliver: async () => client.repeatLast(),
       unacknowledged: () => client.unacknowledged.length,
       standing: async () => {
         await client.synced();
-        return client.standing;
+        return Promise.all(client.standing.map((message) => withBytes(message, folders)));
       },
     };
   });
@@ -48,6 +53,24 @@ export function clientContract(name: string, { capabilities, route, host: open }
     await adapter.stop();
     await host.close();
   });
+}
+
+/** Notes where the files of parts are: for clients that is the media folder. */
+function notingFolders(adapter: ChannelAdapter, folders: Set<string>): ChannelAdapter {
+  const send: ChannelAdapter['send'] = (outbound, signal) => {
+    if (outbound.content.kind === 'media') folders.add(dirname(outbound.content.path));
+    return adapter.send(outbound, signal);
+  };
+  return { ...adapter, send };
+}
+
+/** Reads a message's file as a client opens it: the named copy in the media folder. */
+async function withBytes({ file, ...message }: FrameClient['standing'][number], folders: Set<string>) {
+  if (file === undefined) return message;
+  const [folder = ''] = folders;
+  const bytes = await readFile(join(folder, file.stored));
+  expect(file.sizeBytes).toBe(bytes.length);
+  return { ...message, file: await shownFile(file.name, [bytes]) };
 }
 
 type AckFrame = Extract<ServerFrame, { type: 'ack' }>;

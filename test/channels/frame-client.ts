@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { type EffectFrame, type ServerFrame, serverFrameSchema } from '#channel-kit/client-frames.ts';
-import type { TimelineItem } from '#contracts/timeline.ts';
+import type { SentFile, TimelineItem } from '#contracts/timeline.ts';
 import type { Span } from '../../src/contracts/formatted-text.ts';
 import { patienceMs } from '../support/patience.ts';
 
@@ -16,12 +16,18 @@ export type FrameTransport = {
   onClose(listener: () => void): void;
 };
 
+type ShownMessage = {
+  readonly text: string;
+  readonly spans: readonly Span[];
+  readonly file?: SentFile;
+};
+
 const retryMs = 20;
 
 export class FrameClient {
   readonly #connect: () => Promise<FrameTransport>;
   readonly #unacknowledged = new Map<string, EffectFrame>();
-  readonly #shown = new Map<string, { text: string; spans: readonly Span[] }>();
+  readonly #shown = new Map<string, ShownMessage>();
   readonly frames: ServerFrame[] = [];
   #transport: FrameTransport | undefined;
   #last: EffectFrame | undefined;
@@ -37,7 +43,7 @@ export class FrameClient {
     return [...this.#unacknowledged.values()];
   }
 
-  get standing(): readonly { messageId: string; text: string; spans: readonly Span[] }[] {
+  get standing(): readonly (ShownMessage & { readonly messageId: string })[] {
     return [...this.#shown].map(([messageId, shown]) => ({ messageId, ...shown }));
   }
 
@@ -114,7 +120,8 @@ export class FrameClient {
     this.frames.push(frame);
     if (frame.type === 'ack') this.#unacknowledged.delete(frame.id);
     if (frame.type === 'message' || frame.type === 'edited') {
-      this.#shown.set(frame.messageId, { text: frame.text, spans: frame.spans });
+      const file = frame.type === 'message' ? frame.file : undefined;
+      this.#shown.set(frame.messageId, { text: frame.text, spans: frame.spans, ...(file && { file }) });
     }
     if (frame.type === 'deleted') this.#shown.delete(frame.messageId);
   }

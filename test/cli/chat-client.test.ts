@@ -39,6 +39,7 @@ describe('the chat client', () => {
       const output = collector();
       const errors = collector();
       const code = runChat({
+        mediaDir: '/media',
         socketPath: host.socketPath,
         input,
         output: output.stream,
@@ -225,7 +226,13 @@ describe('the chat client', () => {
       const input = Object.assign(new PassThrough(), { isTTY: true as const });
       const output = collector();
       const stream = Object.assign(output.stream, { isTTY: true as const, ...size });
-      const code = runChat({ socketPath: host.socketPath, input, output: stream, errors: output.stream });
+      const code = runChat({
+        mediaDir: '/media',
+        socketPath: host.socketPath,
+        input,
+        output: stream,
+        errors: output.stream,
+      });
       return { input, output, code };
     };
     const shows = (chat: ReturnType<typeof start>, text: string) =>

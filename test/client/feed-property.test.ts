@@ -200,7 +200,7 @@ it('shows on page and terminal what is stored, whatever order commits, events an
       const lines: ChatLine[] = [];
       const gateway = new Gateway((frame) => {
         page = reduce(page, { kind: 'frame', frame });
-        const step = received(transcript, frame, { withHistory: true });
+        const step = received(transcript, frame, { withHistory: true, mediaDir: '/media' });
         transcript = step.transcript;
         lines.push(...step.lines);
       });

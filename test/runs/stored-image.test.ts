@@ -1,7 +1,8 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { mediaFolder, newMediaName } from '../../src/inbound/media.ts';
+import { mediaFolder } from '../../src/config/media-folder.ts';
+import { newMediaName } from '../../src/inbound/media.ts';
 import { imagesIn } from '../../src/runs/framing.ts';
 import { aPng } from '../support/one-pixel.ts';
 import { aFolder } from '../support/own-folder.ts';

@@ -74,7 +74,15 @@ export class FeedStage {
     const redact = (text: string) => text;
     const { store } = this;
     return createSessionFeeds({
-      ...{ store, clock: hastyClock, log: silentLog, feed: this.#feed, redact, restoreMark: '' },
+      ...{
+        store,
+        clock: hastyClock,
+        log: silentLog,
+        feed: this.#feed,
+        redact,
+        restoreMark: '',
+        mediaDir: '/nonexistent',
+      },
     });
   }
 

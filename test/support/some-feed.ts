@@ -18,5 +18,8 @@ export function aTimeline(
   over: Partial<TimelineDeps> = {},
 ): TimelineReader {
   const redact = (text: string) => text;
-  return createTimeline({ store, feed: aFeed(), restoreMark: '', redact, ...over }, laneKeyFor);
+  return createTimeline(
+    { store, feed: aFeed(), restoreMark: '', redact, mediaDir: '/nonexistent', ...over },
+    laneKeyFor,
+  );
 }

@@ -3,6 +3,7 @@ import { canSend, FileButton, FileList } from '/page/attachments.js';
 import { ChildLine, ChildTree } from '/page/children-view.js';
 import { CommandMenu, commandsFor, menuAttributes } from '/page/command-menu.js';
 import { CopyButton } from '/page/copy-button.js';
+import { FileView } from '/page/file-view.js';
 import { LanesView } from '/page/lanes-view.js';
 import { NoticesView } from '/page/notices-view.js';
 import { parleyCommand } from '/page/own-command.js';
@@ -100,8 +101,12 @@ function Message({ message, quoted, retryId, actions }) {
     return html`<article class="agent" data-id=${message.id}>
       <${Steps} steps=${message.steps} />
       ${quoted && html`<blockquote class="quoted" aria-label="In reply to">${quoted.text.slice(0, maxQuoted).toWellFormed()}</blockquote>`}
-      <${RichText} text=${message.text} spans=${message.spans} />
-      <div class="tools"><${CopyButton} text=${message.markdown ?? message.text} what="answer" /></div>
+      ${message.file && html`<${FileView} id=${message.id} file=${message.file} onShown=${actions.imageShown} />`}
+      ${
+        message.text !== '' &&
+        html`<${RichText} text=${message.text} spans=${message.spans} />
+          <div class="tools"><${CopyButton} text=${message.markdown ?? message.text} what="answer" /></div>`
+      }
     </article>`;
   }
   return html`<article class="own" data-id=${message.id} data-state=${message.state}>

@@ -266,6 +266,7 @@ function frameActions(page, connection, outbox) {
       const isAtEnd = scrollHeight - scrollTop - clientHeight < nearEndPx;
       if (isAtEnd !== page.state().isAtEnd) page.update({ isAtEnd });
     },
+    imageShown: () => page.state().isAtEnd && scrollToEnd(),
     openLanes: () => {
       // The dialog returns the focus to the element that had it.
       const panel = document.querySelector('details.status');

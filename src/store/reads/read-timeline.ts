@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
+import { sentFile } from '#channel-kit/client-delivery.ts';
 import type { StoredAttachment } from '#contracts/attachment.ts';
+import { plainText } from '#contracts/formatted-text.ts';
 import { skipped, textOf } from '#contracts/message.ts';
 import type { AskedCommand } from '#contracts/outbound.ts';
 import type { TimelineItem, TimelineStep } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { type InboxContent, json } from '../base/json.ts';
+import { type InboxContent, json, type StoredContent } from '../base/json.ts';
 import { findRow } from '../base/row-access.ts';
 
 /** A page of a lane's messages. */
@@ -134,7 +136,7 @@ async function readAnswered(
     .where('seq', '>', after ?? 0)
     // An edit is an answer that took over a preview. Filtered here, not after the limit, because a page that lost rows
     // to a filter would look like the last one.
-    .where(contentKind(tx), 'in', ['text', 'edit'])
+    .where(contentKind(tx), 'in', ['text', 'edit', 'media'])
     .orderBy('seq', after === undefined ? 'desc' : 'asc')
     .limit(limit)
     .execute();
@@ -146,7 +148,8 @@ async function readAnswered(
     const before = steps.get(answer);
     const markdown = written.get(answer);
     const content = json.outbound(row.content);
-    if (content.kind !== 'text' && content.kind !== 'edit') return [];
+    if (content.kind !== 'text' && content.kind !== 'edit' && content.kind !== 'media') return [];
+    const { text, spans } = (content.kind === 'media' ? content.caption : content.text) ?? plainText('');
     const { channel, replyTo } = json.route(row.route);
     if ('asked' in content && content.asked) asked.set(row.seq ?? 0, askedItem(row, content.asked, channel));
     return [
@@ -156,16 +159,22 @@ async function readAnswered(
         author: row.purpose === 'notice' ? { kind: 'notice' } : { kind: 'agent' },
         messageId: row.key,
         channel,
-        text: content.text.text,
-        ...(content.text.spans.length > 0 && { spans: content.text.spans }),
+        text,
+        ...(spans.length > 0 && { spans }),
         ...(replyTo !== undefined && { replyTo }),
-        ...(content.buttons !== undefined && content.buttons.length > 0 && { buttons: content.buttons }),
+        ...buttonsOf(content),
+        ...(content.kind === 'media' && { file: sentFile(content, content.path) }),
         state: row.state,
         ...(before && { steps: before }),
-        ...(markdown !== undefined && markdown !== content.text.text && { markdown }),
+        ...(markdown !== undefined && markdown !== text && { markdown }),
       },
     ];
   });
+}
+
+function buttonsOf(content: StoredContent) {
+  const { buttons = [] } = 'buttons' in content ? content : {};
+  return buttons.length > 0 && { buttons };
 }
 
 /** A command that took effect at once has no row of its own; it precedes its answer. */
