@@ -9,6 +9,7 @@ export const listHooks = operation({
   name: 'hooks',
   method: 'GET',
   right: 'operator',
+  scope: 'read',
   summary: 'Lists the registered hooks, and how often each was called and failed',
   answer: z.object({
     hooks: z

@@ -11,6 +11,7 @@ const opened: Readonly<Record<TokenScope, readonly string[]>> = {
   read: [
     ...['status', 'commands', 'sessions', 'sessions/show', 'sessions/messages', 'queue', 'queue/text'],
     ...['lanes', 'why', 'outbox', 'notices', 'approvals', 'subagents', 'subagents/info', 'subagents/log'],
+    'hooks',
   ],
   operate: [
     ...['reload', 'agent', 'agent/wait', 'agent/cancel', 'queue/cancel', 'queue/promote', 'queue/edit'],
