@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import type { z } from 'zod';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import { withPiece } from '../client/text-piece.js';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
-import { maxMessageChars, sendMessage, waitForRun } from '../operations/agents.ts';
+import { maxMessageChars, maxMessageFiles, sendMessage, waitForRun } from '../operations/agents.ts';
 import type { Operation } from '../operations/operation.ts';
+import { Deltas } from '../server/openai/deltas.ts';
 import { askOne, askRunningGateway, fail, type RunningGateway, tokenOf } from './ask-gateway.ts';
+import { printable } from './chat-screen.ts';
 import type { ExitCode } from './exit-code.ts';
+import { createFeedLink, endIn } from './follow.ts';
 import { type CommandOutput, printLines } from './print.ts';
 
 export type AgentCall = {
@@ -16,7 +22,13 @@ export type AgentCall = {
   readonly agent?: string;
   readonly session?: string;
   readonly key?: string;
+  /** Paths of files to send along. */
+  readonly files?: readonly string[];
+  readonly timeoutMs?: number;
+  readonly prompt?: string;
   readonly waits: boolean;
+  /** Prints the answer as it is written; waits, too. */
+  readonly streams: boolean;
   readonly asJson: boolean;
 };
 
@@ -27,8 +39,10 @@ export type AgentCall = {
  */
 export async function runAgent({
   waits,
+  streams,
   asJson,
   key = randomUUID(),
+  files = [],
   ...input
 }: AgentCall): Promise<ExitCode> {
   if (input.message.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
@@ -39,19 +53,65 @@ export async function runAgent({
     );
   const config = loadConfig();
   const ask = createAsk(await askRunningGateway(config), { key, config, token: await tokenOf(config) });
-  const accepted = await ask(sendMessage, { ...input, key });
-  if (!waits) {
-    printLines([asJson ? JSON.stringify(accepted) : accepted.runId]);
+  const sent = await readFiles(files);
+  const accepted = await ask(sendMessage, { ...input, key, ...(sent.length > 0 && { files: sent }) });
+  const { runId } = accepted;
+  if (!waits && !streams) {
+    printLines([asJson ? JSON.stringify(accepted) : runId]);
     return 0;
   }
+  const printed = streams && !asJson ? await printAsWritten(config, runId) : undefined;
+  const result = await waitFor(ask, runId);
+  if (asJson) printLines([JSON.stringify({ runId, ...result })]);
+  else if (result.status !== 'ok') process.stderr.write(`${stripText(failureOf(runId, result))}\n`);
+  else
+    printLines([printed === undefined ? (result.text ?? '') : printable(printed.finish(result.text ?? ''))]);
+  return result.status === 'ok' ? 0 : 1;
+}
+
+/** Reads files to send. Throws `invalid_input` for one that can't be read. */
+async function readFiles(paths: readonly string[]) {
+  if (paths.length > maxMessageFiles)
+    throw new ParleyError('invalid_input', `A message may have ${maxMessageFiles} files.`);
+  return Promise.all(
+    paths.map(async (path) => {
+      try {
+        return { name: basename(path).slice(-200), data: await readFile(path, 'base64') };
+      } catch (error) {
+        const code = error instanceof Error && 'code' in error ? error.code : 'unreadable';
+        throw new ParleyError('invalid_input', `${stripText(path)} can't be read (${code}).`);
+      }
+    }),
+  );
+}
+
+type Ask = ReturnType<typeof createAsk>;
+
+async function waitFor(ask: Ask, runId: string) {
   for (;;) {
-    const result = await ask(waitForRun, { runId: accepted.runId, timeoutMs: waitMs }, waitMs);
-    if (result.status === 'timeout') continue;
-    if (asJson) printLines([JSON.stringify({ runId: accepted.runId, ...result })]);
-    else if (result.status === 'ok') printLines([result.text ?? '']);
-    else process.stderr.write(`${stripText(failureOf(accepted.runId, result))}\n`);
-    return result.status === 'ok' ? 0 : 1;
+    const result = await ask(waitForRun, { runId, timeoutMs: waitMs }, waitMs);
+    if (result.status !== 'timeout') return result;
   }
+}
+
+/** Prints the answer as it is written, until the run has ended. Returns what tells the rest of it. */
+async function printAsWritten(config: Config, runId: string): Promise<Deltas> {
+  const deltas = new Deltas();
+  let message = '';
+  const show = (text: string | undefined) => {
+    if (text === undefined) return;
+    message = text;
+    process.stdout.write(printable(deltas.take(text)));
+  };
+  for await (const step of createFeedLink(config, { run: runId })) {
+    if (step.kind === 'unknown') break;
+    const { frame } = step;
+    if (frame.type === 'snapshot') show(frame.draft?.chat);
+    if (frame.type !== 'event') continue;
+    if (frame.event.kind === 'text' && frame.event.of === 'chat') show(withPiece(message, frame.event));
+    if (endIn(frame)) break;
+  }
+  return deltas;
 }
 
 /** How long one call waits for the answer, ms. */

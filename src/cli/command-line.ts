@@ -127,21 +127,37 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
         '--key <name>',
         'your own name for this message; repeating it under the same name has no effect',
       )
+      .option(
+        '--file <path>',
+        'a file to send along; may be repeated',
+        (path, all: string[]) => [...all, path],
+        [],
+      )
+      .option('--timeout <seconds>', 'limit on the time of its run')
+      .option('--prompt <text>', "for its run, instead of the agent's own instructions")
       .option('--wait', 'wait for the answer and print it')
+      .option('--stream', 'print the answer as it is written')
       .option('--json', 'as JSON'),
     async (options: {
       message?: string;
       agent?: string;
       session?: string;
       key?: string;
+      file: readonly string[];
+      timeout?: string;
+      prompt?: string;
       wait?: boolean;
+      stream?: boolean;
       json?: boolean;
     }) => {
-      const { json = false, wait = false, message, ...input } = options;
+      const { json = false, wait = false, stream = false, message, file, timeout, ...input } = options;
       if (message === undefined)
         throw new ParleyError('invalid_input', `Give --message <text>, or run: ${parleyCommand} agent init`);
       const { runAgent } = await import('./agent.ts');
-      return runAgent({ ...input, message, waits: wait, asJson: json });
+      return runAgent({
+        ...{ ...input, message, files: file, waits: wait, streams: stream, asJson: json },
+        ...(timeout !== undefined && { timeoutMs: secondsIn(timeout) * 1000 }),
+      });
     },
   );
   show(
@@ -153,9 +169,52 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
       // The parent command's options of the same names capture them first.
       (await import('./agent-init.ts')).createAgentFiles(command.optsWithGlobals().agent),
   );
+  addSessionCommands(agent, { act, show });
   const agents = program.command('agents').description('show the agents');
   show(agents.command('list').description('list the agents with their models and workspaces'), async () =>
     (await import('./agent.ts')).listAgents(),
+  );
+}
+
+function secondsIn(text: string): number {
+  const seconds = Number(text);
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= 3600) return seconds;
+  throw new ParleyError('invalid_input', '--timeout takes 1 to 3600 seconds.');
+}
+
+/** The options of `agent` come first, so a parent's value counts. */
+function addSessionCommands(agent: Command, { act, show }: Pick<Actions, 'act' | 'show'>): void {
+  const load = () => import('./agent-session.ts');
+  const sessionOf = (command: Command): string | undefined => command.optsWithGlobals().session;
+  show(
+    agent
+      .command('steer <text>')
+      .description("give a session's run a message, which it reads before its next step")
+      .option('--session <key>', 'the session'),
+    async (text: string, _own: unknown, command: Command) => {
+      const session = sessionOf(command);
+      if (session === undefined)
+        throw new ParleyError('invalid_input', `Give --session <key>; see: ${parleyCommand} sessions list`);
+      return (await load()).steer(text, session);
+    },
+  );
+  act(
+    agent
+      .command('summarize')
+      .description("summarize a session's older part, and show the progress")
+      .option('--session <key>', 'the session (default: your own conversation with the agent)')
+      .option('--json', 'as JSON'),
+    async (_own: unknown, command: Command) => {
+      const { agent: id, json = false } = command.optsWithGlobals();
+      return (await load()).summarize({ session: sessionOf(command), agent: id, asJson: json });
+    },
+  );
+  show(
+    agent
+      .command('busy')
+      .description('show whether a session has a run or a waiting message')
+      .option('--session <key>', 'the session (default: any)'),
+    async (_own: unknown, command: Command) => (await load()).isBusy(sessionOf(command)),
   );
 }
 

@@ -16,8 +16,12 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   agent: [
     'agent --message "What is due today?" --wait',
     'agent --agent research --key monday --message "Summarize the week"',
+    'agent --message "What does it say?" --file letter.pdf --stream',
   ],
   'agent init': ['agent init', 'agent init --agent research'],
+  'agent steer': ['agent steer "Only look at this year" --session main:*:*:dm:owner'],
+  'agent summarize': ['agent summarize', 'agent summarize --session main:*:*:dm:owner'],
+  'agent busy': ['agent busy'],
   'agents list': ['agents list'],
   'outbox list': ['outbox list'],
   'outbox retry': ['outbox retry 3f2a9c1e-6b0d-4c7a-9e51-2d8f0a7b4c66:1'],

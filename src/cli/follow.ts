@@ -26,7 +26,8 @@ export type FollowCall = {
   readonly asJson: boolean;
 };
 
-type FeedQuery = { readonly session?: string } | { readonly run: string };
+/** Names a session or a run to follow. */
+export type FeedQuery = { readonly session?: string } | { readonly run: string };
 
 /** Follows until the run has ended, or somebody interrupts it. Exit code: 0, or 1 for a run without a natural end. */
 export async function runFollow({ what, asJson }: FollowCall): Promise<ExitCode> {
@@ -54,7 +55,8 @@ function printFrame(frame: FeedFrame): void {
 
 type RunEnd = { readonly runId: string; readonly reason?: string };
 
-function endIn(frame: FeedFrame): RunEnd | undefined {
+/** Returns the end of a run that the frame reports. */
+export function endIn(frame: FeedFrame): RunEnd | undefined {
   if (frame.type !== 'event' || frame.event.kind !== 'run' || frame.event.state !== 'ended') return undefined;
   return frame.event;
 }
@@ -66,7 +68,7 @@ function reportEnd({ runId, reason }: RunEnd): ExitCode {
   return 1;
 }
 
-type FeedLinkEvent =
+export type FeedLinkEvent =
   | { readonly kind: 'frame'; readonly frame: FeedFrame }
   /** There is no such session or run; the feed ends. */
   | { readonly kind: 'unknown'; readonly text: string };
@@ -77,7 +79,7 @@ const maxDelayMs = 3_000;
 const silenceMs = 45_000;
 
 /** Reads the feed from whichever gateway of the folder is there. Throws if none is at first, or one refuses. */
-async function* createFeedLink(config: Config, asked: FeedQuery): AsyncGenerator<FeedLinkEvent> {
+export async function* createFeedLink(config: Config, asked: FeedQuery): AsyncGenerator<FeedLinkEvent> {
   let lastId: string | undefined;
   let isKnown = false;
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {

@@ -16,6 +16,7 @@ export function itemFacts(item: ItemFacts): readonly Fact[] {
     },
   ];
   for (const file of item.files) facts.push({ at: arrivedAt, text: `${name}: ${fileText(file)}` });
+  if (item.override) facts.push({ at: arrivedAt, text: `${name} ${overrideText(item.override)}` });
   for (const { kind, by, at } of item.changes)
     facts.push({ at, text: `${name} was ${changeWords[kind] ?? kind} by ${by}` });
   if (notifiedAt !== undefined)
@@ -33,6 +34,14 @@ const changeWords: Readonly<Record<string, string>> = {
   edit: 'edited',
   interrupt: 'put first (interrupt)',
 };
+
+function overrideText({ timeoutMs, promptChars }: NonNullable<ItemFacts['override']>): string {
+  const set = [
+    ...(timeoutMs === undefined ? [] : [`at most ${timeoutMs / 1000} s`]),
+    ...(promptChars === undefined ? [] : [`instructions of its own (${promptChars} characters)`]),
+  ];
+  return `gets a run of its own, with ${set.join(' and ')}`;
+}
 
 function fileText(file: FileFacts): string {
   if (file.kind === 'missing') return `a file that came with it is missing: ${file.reason}`;

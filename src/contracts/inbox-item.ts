@@ -7,5 +7,13 @@ export type ItemSource = 'platform' | 'api' | 'schedule' | 'child' | 'session' |
  */
 export type Reach = 'mode' | 'always' | 'alone';
 
+/** Settings of a program for the one run that its message begins. */
+export type RunOverride = {
+  /** Limit on the run's time, ms, if it is below the configured one. */
+  readonly timeoutMs?: number;
+  /** Replaces the agent's files and profile in its instructions. */
+  readonly prompt?: string;
+};
+
 /** The work of a run: answer messages, summarize the older part of its session, or name another session. */
 export type RunKind = 'turn' | 'compact' | 'title';

@@ -1,5 +1,13 @@
 import type { z } from 'zod';
-import { type AgentDeps, cancelRun, sendMessage, waitForRun } from './agents.ts';
+import {
+  type AgentDeps,
+  cancelRun,
+  sendMessage,
+  showBusy,
+  steerSession,
+  summarizeSession,
+  waitForRun,
+} from './agents.ts';
 import { type ApprovalsDeps, answerApproval, endGrant, listApprovals } from './approvals.ts';
 import { type HooksDeps, listHooks } from './hooks.ts';
 import { type LanesDeps, listLanes, setMode } from './lanes.ts';
@@ -43,7 +51,7 @@ export type ListedOperation = Omit<Operation<GatewayDeps, z.ZodType, z.ZodType>,
 /** All operations, in the order of the API's description. */
 export const operations: readonly ListedOperation[] = [
   ...[showStatus, reload, listCommands],
-  ...[sendMessage, waitForRun, cancelRun],
+  ...[sendMessage, steerSession, summarizeSession, waitForRun, cancelRun, showBusy],
   ...[listSessions, showSession, listMessages],
   ...[listQueue, showQueued, cancelQueued, promoteQueued, editQueued],
   ...[listLanes, setMode, listHooks],

@@ -31,6 +31,8 @@ export type Operation<Deps, Input extends z.ZodType, Answer extends z.ZodType> =
    * under the key. `own`: the operation takes `key` in its input. `secret`: its answer isn't stored.
    */
   readonly once?: 'own' | 'secret';
+  /** Whether its input contains files, so that it may be as large as those. */
+  readonly takesFiles?: true;
   /** One sentence for readers of the API's description. */
   readonly summary: string;
   readonly input?: Input;

@@ -277,8 +277,13 @@ async function makeFolder(path: string): Promise<void> {
 export function openAgentService(stage: StageDeps, policy: InboundPolicy): AgentService {
   const { store, clock, probe, feed, dispatcher } = stage;
   const { dispatch: start, reserve } = dispatcher;
-  const laneOf = (agent: string | undefined) => ownerLane(stage, policy, agent);
-  return createAgentService({ store, clock, probe, feed, ownerLane: laneOf, start, reserve });
+  const { dataDir, media } = stage.config;
+  return createAgentService({
+    ...{ store, clock, probe, feed, start, reserve },
+    ownerLane: (agent) => ownerLane(stage, policy, agent),
+    mediaDir: mediaFolder(dataDir),
+    maxFileBytes: bytesOf(media.maxMb),
+  });
 }
 
 /** Returns the lane of the owner's main conversation with an agent, the default one if none is named. */

@@ -25,6 +25,8 @@ export interface Agents {
 export type PromptScene = {
   readonly chatKind: 'dm' | 'group';
   readonly tools: readonly NamedTool[];
+  /** Replaces what the agent's files and profile say. */
+  readonly prompt?: string | undefined;
 };
 
 type Agent = {
@@ -62,23 +64,27 @@ export function createAgents(
   return {
     settingsOf: (id) => find(id).settings,
     skillsOf: (id) => find(id).skills.current(),
-    promptFor: async (run, { chatKind, tools }) => {
+    promptFor: async (run, { chatKind, tools, prompt }) => {
       const { settings, prompts, ...agent } = find(run.agentId);
+      const { id, name, profile } = settings;
       const mode = run.role ? 'minimal' : 'full';
+      const build = (files: readonly PromptFile[], instructions: string | undefined) =>
+        buildSystemPrompt({
+          mode,
+          agent: { id, name, ...(instructions !== undefined && { instructions }) },
+          tools,
+          skills: run.skills?.skills ?? [],
+          files,
+          chat: chatKind === 'dm' ? 'direct' : 'group',
+        });
+      // Keeps Parley's own rules for tools and untrusted text.
+      if (prompt !== undefined) return build([], prompt);
       const files = await hookedFiles(hooks, run, await agent.files.read());
       const kind = [mode, chatKind, ...tools.map(({ name }) => name)].join(' ');
       const known = prompts.get(kind);
       const skills = run.skills?.id;
       if (known?.files === files && known.skills === skills) return known.blocks;
-      const { id, name, profile } = settings;
-      const blocks = buildSystemPrompt({
-        mode,
-        agent: { id, name, ...(profile !== undefined && { instructions: profile }) },
-        tools,
-        skills: run.skills?.skills ?? [],
-        files,
-        chat: chatKind === 'dm' ? 'direct' : 'group',
-      });
+      const blocks = build(files, profile);
       prompts.set(kind, { files, skills, blocks });
       return blocks;
     },

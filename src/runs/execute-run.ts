@@ -85,7 +85,12 @@ export type RunDeps = RunFeedDeps & {
   agent(id: string): { readonly workspace: string; readonly reasoning: ReasoningLevel };
   systemFor(
     run: ToolRun,
-    scene: { readonly chatKind: 'dm' | 'group'; readonly tools: readonly Tool[] },
+    scene: {
+      readonly chatKind: 'dm' | 'group';
+      readonly tools: readonly Tool[];
+      /** Replaces the agent's own instructions. */
+      readonly prompt?: string | undefined;
+    },
   ): Promise<readonly SystemBlock[]>;
   toolsFor(run: ToolRun): readonly Tool[];
   /** Copies the files that a tool's result attaches, and tells the model what became of them. */
@@ -265,7 +270,9 @@ async function runLoop(
   }
   if (isHandingOver()) return { waitsFor: [], questions: [] };
   const [system, stored] = await Promise.all([
-    run.kind === 'title' ? titleSystem : systemFor(deps, toolRun, { chatKind: run.chatKind, tools }),
+    run.kind === 'title'
+      ? titleSystem
+      : systemFor(deps, toolRun, { chatKind: run.chatKind, tools, prompt: run.override?.prompt }),
     readRunContext(store, run, child),
   ]);
   deps.probe.reach('taken');
@@ -277,7 +284,7 @@ async function runLoop(
     run: toolRun,
     clock,
     newId: () => transcriptId(newRowId()),
-    limits: { ...limits, runTimeoutMs: timeLeft(limits.runTimeoutMs, run, child) },
+    limits: { ...limits, runTimeoutMs: timeLeft(limitOf(limits, run), run, child) },
     toolExecution: settings.toolExecution,
     steerTail: settings.steerTail,
     ...shape,
@@ -308,6 +315,11 @@ async function runLoop(
       ? agentLoopContinue(context, config, signal)
       : agentLoopResume(context, entries, config, signal);
   return follow(deps, run, { toolRun, events, recorder, watch, feed });
+}
+
+/** A program may only shorten the run that its message begins. */
+function limitOf({ runTimeoutMs }: { readonly runTimeoutMs: number }, { override }: ClaimedRun): number {
+  return Math.min(runTimeoutMs, override?.timeoutMs ?? runTimeoutMs);
 }
 
 async function systemFor(

@@ -37,6 +37,8 @@ export type ApiCall<Input extends z.ZodType = z.ZodType, Answer extends z.ZodTyp
   readonly frames?: { readonly client: z.ZodType; readonly server: z.ZodType };
   /** Whether an `Idempotency-Key` makes repetitions of the call count once. */
   readonly takesKey?: boolean;
+  /** Largest body, bytes, and as long to send as a file; absent: the server's own limits. */
+  readonly maxBytes?: number;
   /** The call's own refusal codes. */
   readonly refusals?: readonly (keyof typeof refusalStatus)[];
 };
@@ -60,23 +62,25 @@ export function serveCall<Input extends z.ZodType, Answer extends z.ZodType>(
   call: ApiCall<Input, Answer>,
   handle: (input: z.output<Input>, exchange: Exchange) => Promise<z.output<Answer> | FastifyReply>,
 ): void {
-  const { method, path: url, access, scope, input } = call;
+  const { method, path: url, access, scope, input, maxBytes } = call;
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const parsed = input?.safeParse(method === 'GET' ? request.query : request.body);
     if (parsed?.success === false) return refuse(reply, { status: 400, code: 'invalid_request' });
     // Without a schema the handler takes no input.
     return handle(parsed?.data as z.output<Input>, { request, reply });
   };
-  app.route({ method, url, config: { access, call, ...(scope && { scope }) }, handler });
+  const config = { access, call, ...(scope && { scope }), ...(maxBytes && { isUpload: true }) };
+  app.route({ method, url, config, handler, ...(maxBytes && { bodyLimit: maxBytes }) });
 }
 
 /** Serves every operation at `/api/<name>`, to those who have its right. */
-export function serveOperations(app: FastifyInstance, deps: GatewayDeps): void {
+export function serveOperations(app: FastifyInstance, deps: GatewayDeps, maxFileBytes: number): void {
   for (const one of operations) {
-    const { name, right, run: _, once: _once, refusals = [], ...described } = one;
+    const { name, right, run: _, once: _once, takesFiles, refusals = [], ...described } = one;
     const takesKey = one.method === 'POST';
     const call = {
       ...{ ...described, path: `/api/${name}`, access: right, takesKey },
+      ...(takesFiles && { maxBytes: bodyBytesFor(maxFileBytes) }),
       refusals: takesKey ? [...new Set([...refusals, 'key_reused' as const])] : refusals,
     };
     serveCall(app, call, async (input, exchange) => {
@@ -89,6 +93,14 @@ export function serveOperations(app: FastifyInstance, deps: GatewayDeps): void {
       return refuse(exchange.reply, { status: refusalStatus[code], code, ...(text && { text }) });
     });
   }
+}
+
+/** Room for the rest of a message. */
+const spareBytes = 256 * 1024;
+
+/** Base64 makes a file a third larger. */
+function bodyBytesFor(fileBytes: number): number {
+  return Math.ceil(fileBytes * 1.34) + spareBytes;
 }
 
 /** The header with which a program calls an operation once, however often the request arrives. */

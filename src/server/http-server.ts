@@ -63,7 +63,7 @@ export type HttpServerDeps = {
   readonly limits?: ConnectionLimits;
   /** Status for a webhook that no channel has registered. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
-  /** Largest file that the page may send, bytes. Default: none may be sent. */
+  /** Largest file that page and programs may send, bytes. Default: none may be sent. */
   readonly maxUploadBytes?: number;
   /** Where files that were sent are kept. Their route is absent without it. */
   readonly mediaDir?: string;
@@ -214,7 +214,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   app.register(async (scope) => {
     const { operations, status } = deps;
     const gateway = { ...operations, store, log, status, signIns, issueLinks: parts.links, cutToken: cut };
-    serveOperations(scope, gateway);
+    serveOperations(scope, gateway, deps.maxUploadBytes ?? 0);
     mountSignIn(scope, { cookieName, codes: parts.codes, signIns, limiter, identities, sourceOf: whose });
     if (deps.feeds) feeds = mountFeed(scope, { ...deps.feeds, store, identify });
     else mountAbsentFeed(scope);

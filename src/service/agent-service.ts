@@ -3,10 +3,11 @@
  * recorded and returned to the caller, who would otherwise read it twice: in the conversation and as the result of the
  * call. Whether a session is busy is read from the store, so it accounts for the work of every process.
  */
-import type { StoredAttachment } from '#contracts/attachment.ts';
+import { createHash } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { changesLane, type FeedEvent } from '#contracts/feed.ts';
+import type { RunOverride } from '#contracts/inbox-item.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { RunTarget } from '#contracts/route.ts';
@@ -16,13 +17,15 @@ import type { Reservation } from '../queue/lane-workers.ts';
 import { readableText } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
+import type { InboxContent } from '../store/base/json.ts';
 import { type LaneRef, type LaneSpec, newRowId } from '../store/base/keys.ts';
-import { enqueueItems } from '../store/intake/enqueue-items.ts';
+import { enqueueItems, findEnqueued } from '../store/intake/enqueue-items.ts';
 import { type CancelSessionInput, cancelSession } from '../store/intake/stop.ts';
 import type { EnqueuedItem, InnerItem } from '../store/items/enqueue-item.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readIsBusy, readLaneWork } from '../store/reads/read-busy.ts';
-import { type RunResult, readRunResult } from '../store/reads/read-run-result.ts';
+import { type RunResult, readRunResult, readRunTexts } from '../store/reads/read-run-result.ts';
+import { digestOfFiles, type MessageFile, removeFiles, saveFiles } from './message-files.ts';
 
 export type AgentServiceDeps = {
   readonly store: Store;
@@ -35,19 +38,30 @@ export type AgentServiceDeps = {
   readonly feed: Pick<Feed, 'watch' | 'subscribe'>;
   /** Reserves slots for a lane of the class that the commit makes due; undefined when none is free. */
   reserve(laneClass: string, most: number): Reservation | undefined;
+  readonly mediaDir: string;
+  /** Largest file of a message, bytes. */
+  readonly maxFileBytes: number;
 };
 
-/** A message to an agent. */
-export type AgentMessageInput = {
-  readonly message: string;
+/** Names a session. */
+export type SessionChoice = {
   /** An existing session, not combined with `agent`; absent: the owner's main conversation with the agent. */
   readonly session?: string | undefined;
   /** Absent: the default agent. */
   readonly agent?: string | undefined;
+};
+
+/** `isStreaming`: a process is working on its run. */
+export type SessionWork = { readonly isBusy: boolean; readonly isStreaming: boolean };
+
+/** A message to an agent. */
+export type AgentMessageInput = SessionChoice & {
+  readonly message: string;
   /** The sender's idempotency key: repeating it returns the same run. */
   readonly key?: string | undefined;
-  /** Files in the data folder. */
-  readonly attachments?: readonly StoredAttachment[] | undefined;
+  readonly files?: readonly MessageFile[] | undefined;
+  /** Sets something for the run; then the message joins no other one, and nothing joins its. */
+  readonly override?: RunOverride | undefined;
 };
 
 /** A message that is stored. */
@@ -69,7 +83,7 @@ export interface AgentService {
    * Gives the session's run a message at its next boundary, in any mode, with that run's authority; without a run,
    * starts one. Throws like `send`.
    */
-  steer(session: string, text: string): Promise<AcceptedMessage>;
+  steer(session: string, text: string, key?: string): Promise<AcceptedMessage>;
   /** Stops the session's run or summary, its sub-agents, and waiting messages of programs. False: there were none. */
   cancel(session: string): Promise<boolean>;
   /**
@@ -82,6 +96,15 @@ export interface AgentService {
    * A history too short to be worth summarizing stays unchanged.
    */
   summarize(session: string, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
+  /**
+   * Asks for that summary, once per key, and doesn't wait for it: its run has an id like any other. Undefined while the
+   * session is busy. Throws like `send`.
+   */
+  requestSummary(
+    input: SessionChoice & { readonly key?: string | undefined },
+  ): Promise<AcceptedMessage | undefined>;
+  /** Describes the session's work; undefined for an unknown session. */
+  workOf(session: string): Promise<SessionWork | undefined>;
   /** Says whether the session has an unfinished run or a waiting message. */
   isSessionBusy(session: string): Promise<boolean>;
   /** Says whether any session is busy. */
@@ -92,11 +115,13 @@ export interface AgentService {
   events(session: string, signal: AbortSignal): AsyncIterable<FeedEvent | LagNote>;
   /**
    * Sends a message; resolves after the commit. Throws `invalid_input` for an unknown session, for both an agent and a
-   * session, and for another message's key.
+   * session, and for a file that is too large, and `key_reused` for another message's key.
    */
   send(input: AgentMessageInput): Promise<AcceptedMessage>;
   /** Waits for the run's result; resolves with `open` if it hasn't ended after `timeoutMs`. Never stops the run. */
   wait(runId: string, timeoutMs: number, signal: AbortSignal): Promise<RunResult>;
+  /** Returns everything that the message's run has said since, oldest first; the last one is the answer. */
+  payloadsOf(runId: string): Promise<readonly { readonly text: string }[]>;
 }
 
 /** Interval between reads of the store, in case the event of a run's end is lost. */
@@ -117,12 +142,12 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const order = { lane: () => laneOf(deps, input), send: (lane: LaneRef) => send(deps, input, lane) };
       return startRun(deps, order, signal);
     },
-    steer: async (session, text) => {
+    steer: async (session, text, key) => {
       const { run } = await workOf(session);
       const { target = 'record', authority = 'owner' } = run ?? {};
       // The run's own authority, which Parley stored: a steer with a different one would wait for the next run.
       const reach = { reach: 'always', target, authority: authority as Authority } as const;
-      return send(deps, { message: text }, { key: session }, reach);
+      return send(deps, { message: text, key }, { key: session }, reach);
     },
     cancel: (session) => cancel({ laneKey: session }),
     cancelRun: async (runId) => {
@@ -139,6 +164,12 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
         if (event.progress !== undefined) yield event;
         else if (event.done) yield event.type === 'error' ? event : { type: 'summarize', done: true };
     },
+    requestSummary: async ({ key, ...choice }) => requestSummary(deps, laneOf(deps, choice), key),
+    workOf: async (session) => {
+      const { isKnown, run, hasWaiting } = await workOf(session);
+      if (!isKnown) return undefined;
+      return { isBusy: run !== undefined || hasWaiting, isStreaming: run?.isHeld ?? false };
+    },
     isSessionBusy: async (session) => {
       const { run, hasWaiting } = await workOf(session);
       return run !== undefined || hasWaiting;
@@ -146,16 +177,11 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     isBusy: () => store.read(readIsBusy, {}),
     isStreaming: async (session) => (await workOf(session)).run?.isHeld ?? false,
     events: (session, signal) => feed.subscribe(session, signal),
-    wait: async (runId, timeoutMs, signal) => {
-      using watch = watchRun(deps, runId);
-      const until = clock.now() + timeoutMs;
-      for (;;) {
-        const { result, changed } = await watch.look();
-        const leftMs = until - clock.now();
-        if (result.kind !== 'open' || leftMs <= 0 || signal.aborted) return result;
-        await clock.wait(Math.min(lookMs, leftMs), AbortSignal.any([signal, changed]));
-      }
-    },
+    payloadsOf: async (runId) =>
+      (await store.read(readRunTexts, { runId }))
+        .map((text) => ({ text: readableText(text, 'chat') }))
+        .filter(({ text }) => text !== ''),
+    wait: (runId, timeoutMs, signal) => waitForEnd(deps, runId, { until: clock.now() + timeoutMs, signal }),
   };
 }
 
@@ -181,7 +207,7 @@ function startRun(
   const accepted = begun.then(({ lane }) => order.send(lane));
   // A failure reaches the consumer once there is one.
   accepted.catch(() => undefined);
-  const ended = (runId: string) => waitForEnd(deps, runId, until);
+  const ended = (runId: string) => waitForEnd(deps, runId, { signal: until });
   return tell();
 
   async function* tell() {
@@ -196,21 +222,22 @@ function startRun(
   }
 }
 
-/** Waits for the run's result, however long; resolves with what is stored when the signal aborts. */
+/** Waits for the run's result; resolves with what is stored when the signal aborts, or at a time. */
 export async function waitForEnd(
   deps: Pick<AgentServiceDeps, 'store' | 'feed' | 'clock'>,
   runId: string,
-  signal: AbortSignal,
+  { until = Number.POSITIVE_INFINITY, signal }: { readonly until?: number; readonly signal: AbortSignal },
 ): Promise<RunResult> {
   using watch = watchRun(deps, runId);
   for (;;) {
     const { result, changed } = await watch.look();
-    if (result.kind !== 'open' || signal.aborted) return result;
-    await deps.clock.wait(lookMs, AbortSignal.any([signal, changed]));
+    const leftMs = until - deps.clock.now();
+    if (result.kind !== 'open' || leftMs <= 0 || signal.aborted) return result;
+    await deps.clock.wait(Math.min(lookMs, leftMs), AbortSignal.any([signal, changed]));
   }
 }
 
-function laneOf({ ownerLane }: AgentServiceDeps, { session, agent }: AgentMessageInput): LaneRef {
+function laneOf({ ownerLane }: AgentServiceDeps, { session, agent }: SessionChoice): LaneRef {
   if (session === undefined) return ownerLane(agent);
   if (agent === undefined) return { key: session };
   throw new ParleyError(
@@ -219,26 +246,91 @@ function laneOf({ ownerLane }: AgentServiceDeps, { session, agent }: AgentMessag
   );
 }
 
+/** A repeated request finds the first one's summary, which may be why the session is busy. */
+async function requestSummary(
+  deps: AgentServiceDeps,
+  lane: LaneRef,
+  key?: string,
+): Promise<AcceptedMessage | undefined> {
+  const { store } = deps;
+  const known =
+    key === undefined ? undefined : await store.read(findEnqueued, { sourceKey: sourceKeyOf(key) });
+  const { run, hasWaiting } = await store.read(readLaneWork, { laneKey: lane.key });
+  const isBusy = run !== undefined || hasWaiting;
+  return known === undefined && isBusy ? undefined : askToCompact(deps, lane, key);
+}
+
 /** Queues the command that a person would send, in the lane's order; it posts no notice. */
-async function askToCompact(deps: AgentServiceDeps, lane: LaneRef): Promise<AcceptedMessage> {
-  const facts = { key: newRowId(), now: deps.clock.now(), attachments: [] };
-  const item = apiItem(`/${compact.name}`, facts, { reach: 'mode', target: 'record', authority: 'owner' });
+async function askToCompact(
+  deps: AgentServiceDeps,
+  lane: LaneRef,
+  key = newRowId(),
+): Promise<AcceptedMessage> {
+  const place = { reach: 'mode', target: 'record', authority: 'owner' } as const;
+  const text = `/${compact.name}`;
+  const item = apiItem(text, { key, now: deps.clock.now() }, place);
   const command = { name: compact.name, input: {} };
-  const stored = await enqueue(deps, lane, { ...item, content: { ...item.content, command } });
-  return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
+  // A message with the same words is a different request.
+  const content = { ...item.content, command, digest: compact.name };
+  return acceptedOf(await enqueue(deps, lane, { ...item, content }), {
+    lane,
+    key,
+    text,
+    digest: compact.name,
+  });
 }
 
 async function send(
   deps: AgentServiceDeps,
-  { message, key = newRowId(), attachments = [] }: Omit<AgentMessageInput, 'session' | 'agent'>,
+  { message: text, key = newRowId(), files = [], override }: Omit<AgentMessageInput, 'session' | 'agent'>,
   lane: LaneRef,
-  place: ItemPlace = { reach: 'mode', target: 'record', authority: 'owner' },
+  place: ItemPlace = { reach: override ? 'alone' : 'mode', target: 'record', authority: 'owner' },
 ): Promise<AcceptedMessage> {
-  const item = apiItem(message, { key, now: deps.clock.now(), attachments }, place);
-  const stored = await enqueue(deps, lane, item);
-  if (stored.laneKey !== lane.key || stored.text !== message)
+  const tooLarge = files.find(({ bytes }) => bytes.length > deps.maxFileBytes);
+  if (tooLarge)
+    throw new ParleyError('invalid_input', `A file may have ${deps.maxFileBytes} bytes; one has more.`);
+  const digest = digestOf({ files, override, reach: place.reach });
+  const facts = { key, now: deps.clock.now(), ...(override && { override }), ...(digest && { digest }) };
+  const id = newRowId();
+  const stored = await saveFiles(deps.mediaDir, id, files);
+  let item: EnqueuedItem | undefined;
+  try {
+    item = await enqueue(deps, lane, { ...apiItem(text, { ...facts, stored }, place), id });
+    return acceptedOf(item, { lane, key, text, digest });
+  } catch (error) {
+    // After any other fault the message may have been stored.
+    if (error instanceof ParleyError && error.code === 'invalid_input')
+      await removeFiles(deps.mediaDir, stored);
+    throw error;
+  } finally {
+    // A repeat's files are those of the first call.
+    if (item && item.id !== id) await removeFiles(deps.mediaDir, stored);
+  }
+}
+
+type MessageRequest = {
+  readonly lane: LaneRef;
+  readonly key: string;
+  readonly text: string;
+  readonly digest: string | undefined;
+};
+
+/** Describes the stored item, if it is what was asked for. Throws `key_reused` otherwise. */
+function acceptedOf(stored: EnqueuedItem, { lane, key, text, digest }: MessageRequest): AcceptedMessage {
+  if (stored.laneKey !== lane.key || stored.text !== text || stored.digest !== digest)
     throw new ParleyError('key_reused', `The key ${key} belongs to another message.`);
   return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
+}
+
+/** Hashes what is asked besides the text; undefined if that is nothing. */
+function digestOf({
+  files = [],
+  override,
+  reach,
+}: Pick<AgentMessageInput, 'files' | 'override'> & Pick<InnerItem, 'reach'>): string | undefined {
+  if (files.length === 0 && override === undefined && reach === 'mode') return undefined;
+  const asked = [reach, override?.timeoutMs, override?.prompt, digestOfFiles(files)];
+  return createHash('sha256').update(JSON.stringify(asked)).digest('base64url');
 }
 
 /** Reads a run's result and watches for changes: `changed` aborts when the result may be out of date. */
@@ -265,22 +357,23 @@ function readable(result: RunResult): RunResult {
 }
 
 type ItemPlace = Pick<InnerItem, 'reach' | 'authority'> & { readonly target: RunTarget };
-type ItemFacts = {
+type ItemFacts = Pick<InboxContent, 'override' | 'digest' | 'stored'> & {
   readonly key: string;
   readonly now: number;
-  readonly attachments: readonly StoredAttachment[];
 };
 
+const sourceKeyOf = (key: string) => `api:${key}`;
+
 /** Creates an item with the owner's authority, since its sender holds the access token. */
-function apiItem(text: string, { key, now, attachments }: ItemFacts, place: ItemPlace): InnerItem {
+function apiItem(text: string, { key, now, stored = [], ...set }: ItemFacts, place: ItemPlace): InnerItem {
   const content = { text, prompt: text, sender: { id: 'api', name: 'API' }, sentAt: now, attachments: [] };
   return {
     ...place,
     id: newRowId(),
     source: 'api',
-    sourceKey: `api:${key}`,
+    sourceKey: sourceKeyOf(key),
     reservedRunId: newRowId(),
-    content: attachments.length > 0 ? { ...content, stored: attachments } : content,
+    content: { ...content, ...set, ...(stored.length > 0 && { stored }) },
   };
 }
 

@@ -3,13 +3,10 @@
  * answer is the run's. A repeated call waits for the same run, and a caller who goes away stops nothing.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { FeedEvent } from '#contracts/feed.ts';
 import { accountId, agentId, channelId, peerId } from '#contracts/ids.ts';
 import type { Authority } from '#contracts/outcome.ts';
-import { newMediaName, sniffType } from '../inbound/media.ts';
 import type { LagNote } from '../queue/feed.ts';
 import { formatSessionKey, parseSessionKey } from '../sessions/session-key.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
@@ -17,6 +14,7 @@ import { type ApiCallResult, acceptApiCall } from '../store/intake/accept-api-ca
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { type RunResult, readRunResult } from '../store/reads/read-run-result.ts';
 import { type AgentServiceDeps, followRun, waitForEnd } from './agent-service.ts';
+import { removeFiles, saveFiles, typeOf } from './message-files.ts';
 
 /** The holder of a token. */
 export type ProgramCaller = {
@@ -96,8 +94,8 @@ export function createProgramCalls(deps: ProgramCallsDeps): ProgramCalls {
     defaultAgent: deps.defaultAgent,
     accept: async (call, signal) => {
       if (!deps.agents.some(({ id }) => id === call.agent)) return refused('unknown_agent');
-      const types = call.images.map((image) => sniffType(image.subarray(0, headBytes)));
-      if (types.some((type) => !type.startsWith('image/'))) return refused('image_unreadable');
+      if (call.images.some((image) => !typeOf(image).startsWith('image/')))
+        return refused('image_unreadable');
       const key = call.key ?? newRowId();
       const earlier = call.after === undefined ? undefined : await continued(deps, call, call.after);
       if (typeof earlier === 'object') return earlier;
@@ -130,9 +128,6 @@ async function continued(
   return parts.agent === agent ? parts.peer : refused('other_agent');
 }
 
-/** How many bytes tell a file's type. */
-const headBytes = 64;
-
 /** The account in the session keys of programs' conversations; the channel is the token's id. */
 export const programAccount = 'api';
 
@@ -146,7 +141,8 @@ async function store(
   const { caller, agent, digest, retry } = call;
   const lane = deps.laneFor(agent, caller.id, conversation);
   const id = newRowId();
-  const stored = await saveImages(deps.mediaDir, id, call.images);
+  const images = call.images.map((bytes, index) => ({ name: `image ${index + 1}`, bytes }));
+  const stored = await saveFiles(deps.mediaDir, id, images);
   const item = { ...itemOf(call, deps.clock.now(), stored), id };
   // Followed before it is stored, so that the beginning of the answer isn't missed.
   const following = followLane(deps, lane.key, signal);
@@ -166,7 +162,9 @@ async function store(
     slots?.begin(runs);
     if (result?.kind !== 'accepted') following.stop();
     // A repeat's files are those of the first call.
-    if (result?.kind !== 'accepted' || result.item.id !== id) await removeFiles(deps.mediaDir, stored);
+    const isRepeat = result !== undefined && (result.kind !== 'accepted' || result.item.id !== id);
+    // After a fault the call may have been stored.
+    if (isRepeat) await removeFiles(deps.mediaDir, stored);
   }
 }
 
@@ -207,7 +205,7 @@ function followLane(deps: ProgramCallsDeps, laneKey: string, signal: AbortSignal
     run: async function* (runId: string, storedIn: string): AcceptedCall['events'] {
       let result: RunResult | undefined;
       const ended = async (id: string) => {
-        result = await waitForEnd(deps, id, until);
+        result = await waitForEnd(deps, id, { signal: until });
         return result;
       };
       // A repeated call without a name for its conversation has that of the first.
@@ -232,24 +230,4 @@ export function programLaneKey(agent: string, caller: string, conversation: stri
     peer: peerId(conversation),
   };
   return formatSessionKey({ kind: 'direct', agent: agentId(agent), ...place });
-}
-
-async function saveImages(
-  folder: string,
-  itemId: string,
-  images: readonly Buffer[],
-): Promise<readonly StoredAttachment[]> {
-  if (images.length > 0) await mkdir(folder, { recursive: true, mode: 0o700 });
-  return Promise.all(
-    images.map(async (bytes, index) => {
-      const path = newMediaName(itemId);
-      await writeFile(join(folder, path), bytes, { mode: 0o600, flush: true });
-      const mimeType = sniffType(bytes.subarray(0, headBytes));
-      return { kind: 'stored', path, mimeType, sizeBytes: bytes.length, name: `image ${index + 1}` } as const;
-    }),
-  );
-}
-
-async function removeFiles(folder: string, files: readonly StoredAttachment[]): Promise<void> {
-  for (const file of files) if (file.kind === 'stored') await rm(join(folder, file.path), { force: true });
 }

@@ -107,7 +107,17 @@ function operationsBefore({ config, clock, reload, redact }: WaitingOptions, awa
   const refuse = () => Promise.reject(away);
   return {
     owner: { shown: async () => [], dismiss: refuse, questions: async () => [], answer: refuse },
-    agents: { send: refuse, wait: refuse, cancel: refuse, cancelRun: refuse },
+    agents: {
+      ...{
+        send: refuse,
+        steer: refuse,
+        requestSummary: refuse,
+        wait: refuse,
+        cancel: refuse,
+        cancelRun: refuse,
+      },
+      ...{ payloadsOf: refuse, isBusy: refuse, workOf: refuse },
+    },
     lanes: { changes: noChanges(clock), leaseMs: config.lanes.leaseMs },
     commands: () => [],
     keyedWrite,

@@ -56,6 +56,7 @@ it('says how to continue after a message that may not have been stored', async (
       throw new ParleyError('store_unavailable', 'The database went away.', { retry: { kind: 'later' } });
     },
     wait: async () => ({ ...ended, runId: 'r' }) as never,
+    payloadsOf: async () => [],
   });
   const { code, stderr } = await agent('--wait');
   expect({ code, stderr }).toEqual({

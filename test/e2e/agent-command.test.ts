@@ -1,4 +1,6 @@
 /** `parley agent`: from the command line through the entrance, the lane and the run, and back. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { aFolder } from '../support/own-folder.ts';
@@ -59,6 +61,55 @@ describeRow('parley agent', (atEnd) => {
     await untilAtRest(dataDir, 0);
     expect(items().slice(itemsBefore)).toMatchObject([{ outcome: 'answered' }]);
     expect(told()).toBe(toldBefore + 1);
+    expect(findBreaches(dataDir)).toEqual([]);
+  });
+
+  test('sends files, and prints the answer as it is written', async ({ expect }) => {
+    const path = join(dataDir, 'list.txt');
+    await writeFile(path, 'milk and bread');
+    const { code, stdout, stderr } = await agent('--message', 'look', '--file', path, '--stream');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.trim()).not.toBe('');
+    const [item] = readStore(dataDir, 'select content from inbox order by seq desc limit 1');
+    expect(JSON.parse(String(item?.content)).stored).toMatchObject([
+      { kind: 'stored', mimeType: 'text/plain', sizeBytes: 14, name: 'list.txt' },
+    ]);
+    const nothing = await agent('--message', 'look', '--file', join(dataDir, 'no.txt'));
+    expect(nothing).toMatchObject({ code: 1, stderr: expect.stringContaining("can't be read (ENOENT)") });
+  });
+
+  test('gives one run its own time and instructions, as why shows', async ({ expect }) => {
+    const set = ['--timeout', '60', '--prompt', 'Be brief.'];
+    const { stdout } = await agent('--message', 'hello', '--wait', '--json', ...set);
+    const { runId, status, payloads } = JSON.parse(stdout);
+    expect(status).toBe('ok');
+    expect(payloads).toEqual([{ text: expect.stringMatching(/\S/) }]);
+    expect((await command('why', runId)).stdout).toContain(
+      'gets a run of its own, with at most 60 s and instructions of its own (9 characters)',
+    );
+    expect(await agent('--message', 'hello', '--timeout', 'soon')).toMatchObject({
+      code: 1,
+      stderr: '--timeout takes 1 to 3600 seconds.\n',
+    });
+  });
+
+  test('steers and summarizes a session, and says whether it is busy', async ({ expect }) => {
+    await untilAtRest(dataDir, 0);
+    const [lane] = readStore(dataDir, 'select laneKey from inbox limit 1');
+    const session = ['--session', String(lane?.laneKey)];
+    expect(await agent('busy', ...session)).toMatchObject({ code: 0, stdout: 'idle\n' });
+    const summary = await agent('summarize', ...session);
+    expect(summary).toMatchObject({ code: 0, stdout: expect.stringContaining('done\n'), stderr: '' });
+    const steered = await agent('steer', 'hello', ...session);
+    expect(steered).toMatchObject({ code: 0, stderr: '' });
+    expect((await command('why', steered.stdout.trim())).stdout).toContain(steered.stdout.trim());
+    const unknown = await agent('steer', 'hello', '--session', 'main:no:such:dm:one');
+    expect(unknown).toMatchObject({ code: 1, stderr: 'There is no session main:no:such:dm:one.\n' });
+    expect(await agent('busy', '--session', 'main:no:such:dm:one')).toMatchObject({
+      code: 1,
+      stderr: 'There is no such session.\n',
+    });
+    await untilAtRest(dataDir, 0);
     expect(findBreaches(dataDir)).toEqual([]);
   });
 

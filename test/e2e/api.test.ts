@@ -106,6 +106,13 @@ describeRow('the API', (atEnd) => {
       'post /api/reload': () => post('/api/reload'),
       'get /api/commands': () => get('/api/commands'),
       'post /api/agent': () => post('/api/agent', { message: 'hello', key: 'one' }),
+      'post /api/agent/summarize': async () => {
+        const last = await body(post('/api/agent', { message: 'hello', key: 'one' }));
+        await get(`/api/agent/wait?runId=${last.runId}`);
+        return post('/api/agent/summarize', { session: last.session });
+      },
+      'post /api/agent/steer': () => post('/api/agent/steer', { session: session.key, message: 'left' }),
+      'get /api/agent/busy': () => get(`/api/agent/busy?session=${encodeURIComponent(session.key)}`),
       'get /api/agent/wait': () => get(`/api/agent/wait?runId=${runId}`),
       'post /api/agent/cancel': () => post('/api/agent/cancel', { runId }),
       // The run that was just cancelled ends its feed.

@@ -59,6 +59,26 @@ it('lists skills in the prompt with the same bytes until one changes, and only b
   expect(JSON.stringify(await ask('1', 'message'))).not.toContain('weather');
 });
 
+it('gives a run with a prompt of its own Parley’s rules, but nothing of the agent’s files and profile', async () => {
+  const workspace = aFolder();
+  await writeFile(join(workspace, 'SOUL.md'), 'I am a pirate.');
+  const settings = { ...anAgent(workspace), profile: 'You love the sea.' };
+  const agents = createAgents(
+    { agents: [settings], defaultAgent: agentId('main'), dataDir: aFolder() },
+    { log: silentLog },
+  );
+  const scene = { chatKind: 'dm', tools: [] } as const;
+  const run = { agentId: agentId('main') };
+  const own = JSON.stringify(await agents.promptFor(run, { ...scene, prompt: 'Be brief.' }));
+  const usual = JSON.stringify(await agents.promptFor(run, scene));
+  expect(own).toContain('Be brief.');
+  expect(own).not.toMatch(/pirate|sea/);
+  expect(usual).toMatch(/sea/);
+  expect(usual).toMatch(/pirate/);
+  expect(usual).not.toContain('Be brief.');
+  expect(own).toMatch(/data/);
+});
+
 function anAgent(workspace = aFolder()): AgentSettings {
   return {
     id: agentId('main'),

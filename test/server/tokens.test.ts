@@ -11,10 +11,20 @@ const opened: Readonly<Record<TokenScope, readonly string[]>> = {
   read: [
     ...['status', 'commands', 'sessions', 'sessions/show', 'sessions/messages', 'queue', 'queue/text'],
     ...['lanes', 'why', 'outbox', 'notices', 'approvals', 'subagents', 'subagents/info', 'subagents/log'],
-    'hooks',
+    ...['hooks', 'agent/busy'],
   ],
   operate: [
-    ...['reload', 'agent', 'agent/wait', 'agent/cancel', 'queue/cancel', 'queue/promote', 'queue/edit'],
+    ...[
+      'reload',
+      'agent',
+      'agent/steer',
+      'agent/summarize',
+      'agent/wait',
+      'agent/cancel',
+      'queue/cancel',
+      'queue/promote',
+      'queue/edit',
+    ],
     ...['lanes/mode', 'outbox/retry', 'outbox/drop', 'notices/dismiss', 'subagents/steer', 'subagents/stop'],
   ],
 };

@@ -11,6 +11,7 @@ import { onlyModel } from '../models/only-model.ts';
 import { playNext, runSettings } from '../runs/run-builders.ts';
 import { aLane, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { aFolder } from '../support/own-folder.ts';
 import { openOwnStore } from '../support/own-store.ts';
 import { aFeed } from '../support/some-feed.ts';
 
@@ -51,6 +52,8 @@ describe('the agent service', () => {
       },
       start: () => undefined,
       reserve: () => undefined,
+      mediaDir: aFolder(),
+      maxFileBytes: 1000,
     });
     const tell = () => {
       for (const listener of listeners) listener();

@@ -20,7 +20,17 @@ export function someOperations(
     render: { trace: () => 'trace', record: () => 'record' },
     owner: { shown: async () => [], dismiss: unused, questions: async () => [], answer: unused },
     lanes: { changes: { current: () => 7, waitAfter: async () => undefined }, leaseMs: 30_000 },
-    agents: { send: unused, wait: unused, cancel: unused, cancelRun: unused },
+    agents: {
+      ...{
+        send: unused,
+        steer: unused,
+        requestSummary: unused,
+        wait: unused,
+        cancel: unused,
+        cancelRun: unused,
+      },
+      ...{ payloadsOf: unused, isBusy: unused, workOf: unused },
+    },
     commands: () => [],
     keyedWrite,
     hooks: { states: () => [] },

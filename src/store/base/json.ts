@@ -4,6 +4,7 @@ import type { Provenance } from '#contracts/envelope.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
+import type { RunOverride } from '#contracts/inbox-item.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
@@ -43,6 +44,10 @@ export type InboxContent = {
     /** It ends the lane's active run instead of waiting for it. */
     readonly abortsRun?: true;
   };
+  /** Set by a program for the run that begins with this message, which no other message joins. */
+  readonly override?: RunOverride;
+  /** Hash of everything but the text that a program has asked for; absent if that is nothing. */
+  readonly digest?: string;
 };
 
 /** A file to fetch with a message. `of` describes the message it belongs to, if that is a quoted or an earlier one. */

@@ -1,7 +1,7 @@
-import type { StoreCommand } from '../base/command.ts';
+import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import type { LaneRef } from '../base/keys.ts';
-import { type EnqueuedItem, enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
+import { type EnqueuedItem, enqueueItem, type InnerItem, readEnqueued } from '../items/enqueue-item.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { lockOrMakeLanes } from '../rows/lane.ts';
@@ -12,6 +12,12 @@ export type EnqueueResult = {
   readonly effects: Effects;
   /** Runs claimed for the holder, with their items taken: it must execute them now. */
   readonly runs: readonly ClaimedRun[];
+};
+
+/** Finds what an earlier call has stored under a source key. */
+export const findEnqueued: StoreQuery<{ readonly sourceKey: string }, EnqueuedItem | undefined> = {
+  query: 'findEnqueued',
+  run: (tx, { sourceKey }) => readEnqueued(tx, sourceKey),
 };
 
 /**

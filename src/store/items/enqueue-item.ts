@@ -43,6 +43,7 @@ export type EnqueuedItem = {
   readonly laneKey: string;
   readonly reservedRunId: string | undefined;
   readonly text: string;
+  readonly digest: string | undefined;
   readonly enqueuedAt: number;
 };
 
@@ -85,10 +86,10 @@ export async function readEnqueued(tx: Tx, sourceKey: string): Promise<EnqueuedI
   const row = await enqueuedItem.first(tx, { sourceKey });
   if (!row) return undefined;
   const { content, reservedRunId, createdAt, ...rest } = row;
+  const { text, digest } = json.content(content);
   return {
     ...rest,
-    reservedRunId: reservedRunId ?? undefined,
-    text: json.content(content).text,
+    ...{ reservedRunId: reservedRunId ?? undefined, text, digest },
     enqueuedAt: createdAt,
   };
 }

@@ -1,5 +1,5 @@
 import { type CallRate, isUncounted, type UncountedAgents } from '#contracts/call-ledger.ts';
-import type { RunKind } from '#contracts/inbox-item.ts';
+import type { RunKind, RunOverride } from '#contracts/inbox-item.ts';
 import type { ReasoningLevel, TurnModels } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
@@ -70,6 +70,8 @@ export type ClaimedRun = {
   /** The row of its first model call, opened with the claim. */
   readonly openCall?: string;
   readonly isResumed: boolean;
+  /** Set by the program whose message began it. */
+  readonly override?: RunOverride;
   /** Present if the run took its session's first message. */
   readonly beginsSession?: true;
   /** Cancelled while unclaimed; it only needs ending. */
@@ -180,9 +182,15 @@ async function begin(
   const facts = { runId, kind, epoch, target, authority, ...choice, isResumed: false, workedMs: 0 };
   const run = claimed(lane, { ...facts, startedAt: tx.now, now: tx.now });
   const openCall = await openFirstCall(tx, run, input);
+  const { override } = head.content;
   return {
     kind: 'run',
-    run: { ...run, ...(openCall !== undefined && { openCall }), ...(beginsSession && { beginsSession }) },
+    run: {
+      ...run,
+      ...(override && { override }),
+      ...(openCall !== undefined && { openCall }),
+      ...(beginsSession && { beginsSession }),
+    },
   };
 }
 
@@ -265,6 +273,7 @@ async function resume(
   await hold(tx, { lane, input, epoch, runId });
   const target = json.target(run.route);
   const { kind, sessionId, workedMs, startedAt, cancelReason } = run;
+  const override = await readOverride(tx, runId);
   // Written by Parley when the run began.
   const authority = run.authority as Authority;
   return {
@@ -284,11 +293,22 @@ async function resume(
         now: tx.now,
       }),
       sessionId,
+      ...(override && { override }),
       ...(cancelReason !== null && { cancelReason }),
       ...(run.state === 'parked' && isWaitExhausted(run.budgetWait) && { hasWaited: true }),
     },
     ...(expired && { expired }),
   };
+}
+
+/** Only a message with a reserved run id may have one; it has begun that run. */
+async function readOverride(tx: Tx, runId: string): Promise<RunOverride | undefined> {
+  const item = await tx.db
+    .selectFrom('inbox')
+    .select('content')
+    .where('reservedRunId', '=', runId)
+    .executeTakeFirst();
+  return item && json.content(item.content).override;
 }
 
 async function expireWaits(tx: StepTx, runId: string): Promise<Effects> {

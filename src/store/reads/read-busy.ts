@@ -5,6 +5,8 @@ import { json } from '../base/json.ts';
 
 /** State of a lane's work, in whichever process it runs. */
 export type LaneWork = {
+  /** Whether there is such a lane. */
+  readonly isKnown: boolean;
   /** Absent if no run is unfinished. */
   readonly run?: {
     readonly runId: string;
@@ -24,7 +26,7 @@ export const readLaneWork: StoreQuery<{ readonly laneKey: string }, LaneWork> = 
   run: async (tx, { laneKey }) => {
     const run = await tx.db
       .selectFrom('lanes')
-      .innerJoin('runs', 'runs.id', 'lanes.runId')
+      .leftJoin('runs', 'runs.id', 'lanes.runId')
       .select(['runs.id', 'runs.route', 'runs.authority', 'runs.state', 'lanes.leaseUntil'])
       .where('lanes.key', '=', laneKey)
       .executeTakeFirst();
@@ -37,11 +39,12 @@ export const readLaneWork: StoreQuery<{ readonly laneKey: string }, LaneWork> = 
       .limit(1)
       .executeTakeFirst();
     return {
-      ...(run && {
+      isKnown: run !== undefined,
+      ...(run?.id != null && {
         run: {
           runId: run.id,
           target: json.target(run.route),
-          authority: run.authority,
+          authority: run.authority ?? '',
           isParked: run.state === 'parked',
           isHeld: run.state !== 'parked' && run.leaseUntil > tx.now,
         },

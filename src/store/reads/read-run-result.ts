@@ -36,6 +36,9 @@ export type RunUsage = Usage & { readonly cost: number };
 /** Maximum length of a result's text, UTF-16 units. */
 const maxResultChars = 100_000;
 
+/** How many texts of a run are read. */
+const maxTexts = 100;
+
 /** Follows a reserved run id to its item, and from the item to the run that took it. */
 export const readRunResult: StoreQuery<{ readonly runId: string }, RunResult> = {
   query: 'readRunResult',
@@ -100,6 +103,31 @@ function readUsage(tx: Tx, runId: string): Promise<RunUsage> {
     .where('runId', '=', runId)
     .executeTakeFirstOrThrow();
 }
+
+/** Reads the texts of the run that took a reserved id's message, as the model wrote them, oldest first. */
+export const readRunTexts: StoreQuery<{ readonly runId: string }, readonly string[]> = {
+  query: 'readRunTexts',
+  run: async (tx, { runId }) => {
+    const item = await tx.db
+      .selectFrom('inbox')
+      .innerJoin('transcript', 'transcript.id', 'inbox.transcriptId')
+      .select(['inbox.runId', 'transcript.sessionId', 'transcript.position'])
+      .where('inbox.reservedRunId', '=', runId)
+      .executeTakeFirst();
+    if (!item) return [];
+    const rows = await tx.db
+      .selectFrom('transcript')
+      .select('parts')
+      .where('sessionId', '=', item.sessionId)
+      .where('position', '>', item.position)
+      .where('runId', '=', item.runId)
+      .where('role', '=', 'assistant')
+      .orderBy('position')
+      .limit(maxTexts)
+      .execute();
+    return rows.map(({ parts }) => textOf(json.parts(parts)).slice(0, maxResultChars).toWellFormed());
+  },
+};
 
 async function readTimes(tx: Tx, runId: string) {
   const run = await findRow(tx, 'runs', runId, ['startedAt', 'endedAt']);

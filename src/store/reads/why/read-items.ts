@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Tx } from '../../base/command.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
-import { json } from '../../base/json.ts';
+import { type InboxContent, json } from '../../base/json.ts';
 import { excerptOf } from '../../base/one-line.ts';
 import { type RowOf, withoutNulls } from '../../base/row-access.ts';
 import type { LedgerTable } from '../../base/tables.ts';
@@ -74,9 +74,21 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean) {
     ...(await readTaking(tx, row)),
     /** Its files, once they are fetched or given up. */
     files: (content.stored ?? []).map(fileFactsOf),
+    /** Settings of the program that sent it for its run. */
+    override: overrideOf(content),
     /** Who promoted, edited or cancelled it while it waited. */
     changes: await readChanges(tx, row.id),
     ...(withExcerpts && { excerpt: excerptOf(content.text) }),
+  };
+}
+
+/** Leaves out the instructions themselves. */
+function overrideOf({ override }: InboxContent) {
+  if (override === undefined) return undefined;
+  const { timeoutMs, prompt } = override;
+  return {
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(prompt !== undefined && { promptChars: prompt.length }),
   };
 }
 
