@@ -58,7 +58,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
 
   it('denies a call when its question expires, also if only the claim notices', async () => {
     for (const isSwept of [true, false]) {
-      const run = openAsking(store(), { validMs: 1 });
+      const run = openAsking(store(), { validMs: 0 });
       await run.say('go');
       await run.play(callsTools(call('1')), says('never reached'));
       const due = await store().read(readOpenCallApprovals, { limit: 500, isDue: true });
@@ -75,7 +75,7 @@ describeEachDatabase('a call that needs an approval', (store: OpenStore) => {
   });
 
   it('shows that a question has expired as soon as the run continues', async () => {
-    const run = openAsking(store(), { validMs: 1 });
+    const run = openAsking(store(), { validMs: 0 });
     await run.say('go');
     await run.play(callsTools(call('1')), says('never reached'));
     await run.rest.deliver({ kind: 'sent', receipts: [messageId('7')] });

@@ -66,7 +66,7 @@ describeEachDatabase('approvals as others lost them', (store) => {
   });
 
   it('says that a question has expired, and approves nothing (hermes 68597: a late tap showed "approved")', async () => {
-    const run = openAsking(store(), { validMs: 1 });
+    const run = openAsking(store(), { validMs: 0 });
     await run.say('go');
     await run.play(callsTools(call('1')), says('never reached'));
     await run.play(says('too late'));

@@ -119,7 +119,7 @@ describeEachDatabase('a result that a step words', (_, beside) => {
     await beside.sql(`update "lanes" set "leaseUntil" = 1 where "key" = '${lane.key}'`);
     expect((await worker.claim(lane.key)).kind).toBe('again');
     const shown = new Map(seen.map(({ call, result }) => [call.id, result.text]));
-    expect([...shown]).toEqual([
+    expect([...shown].toSorted()).toEqual([
       ['1', unknownOutcome],
       ['2', neverStarted],
     ]);
