@@ -77,7 +77,7 @@ function readmeOf(name: string): string {
 A plugin for Parley. \`npm test\` runs its test, \`plugins add <this folder>\` adds it, and after each change
 \`plugins check ${name} --accept\` accepts the new files; a running Parley takes them up.
 
-Settings, in \`parley.config.json\`:
+Its settings are \`config\`, beside \`from\` and \`digest\` in \`parley.config.json\`; \`reload\` takes them up:
 
 \`\`\`json
 { "plugins": { "${name}": { "config": { "greeting": "Good morning" } } } }
