@@ -148,7 +148,7 @@ const help = `${LABEL} I'm a script that shows what Parley does without a key. W
 - “ask me”: I want to write a file, and ask you first
 - “read a page”: I read a web page, by default one of this gateway
 - “send me a file”: I write a file into my folder and send it to you
-- “use” and a tool's name: I call it, for example one of your own plugin
+- “use weather Porto”: I call the tool “weather”, for example your own plugin's, with “Porto”, or with JSON: {"city": "Porto"}
 - “be silent”: I decide not to answer
 - anything else: I repeat it word by word, so you can watch it stream`;
 
@@ -213,7 +213,7 @@ function readPage(said: string, tools: readonly ToolSpec[]): DemoTurn {
   return { text: `${LABEL} I'm reading ${url}`, calls: [{ name: tool.name, input: { url } }] };
 }
 
-/** Calls the named tool; the words behind its name are what it requires. */
+/** Calls the named tool; the words behind its name are its input in JSON, or what it requires. */
 function useTool(said: string, tools: readonly ToolSpec[]): DemoTurn {
   const [, name = '', words = ''] = /^use (\w+)\s*(.*)$/is.exec(said) ?? [];
   const tool = tools.find((each) => each.name === name);
@@ -301,10 +301,25 @@ function shownTools(tools: readonly ToolSpec[]): readonly ToolSpec[] {
 }
 
 /** Builds a call. Required arguments get the words, which for the shown tools are the path to look at. */
-function callOf(tool: ToolSpec, words = '.'): DemoCall {
-  const { required } = tool.inputSchema;
+function callOf({ name, inputSchema }: ToolSpec, words = '.'): DemoCall {
+  const written = parseJson(words);
+  if (typeof written === 'object' && !Array.isArray(written)) return { name, input: { ...written } };
+  const { required, properties } = inputSchema;
   const names = Array.isArray(required) ? required.map(String) : [];
-  return { name: tool.name, input: Object.fromEntries(names.map((name) => [name, words])) };
+  const isText = (member: string) =>
+    Object(Object(properties)[member]).type === 'string' || written === undefined;
+  return {
+    name,
+    input: Object.fromEntries(names.map((member) => [member, isText(member) ? words : written])),
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 type ToolResult = Extract<UserBlock, { type: 'tool_result' }>;

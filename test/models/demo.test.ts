@@ -60,12 +60,24 @@ describe('the demo model', () => {
     ['read a page', 'web_fetch', '{"url":"http://127.0.0.1:7411/page/about.html"}'],
     ['read https://example.org/a', 'web_fetch', '{"url":"https://example.org/a"}'],
     ['use weather Oslo', 'weather', '{"place":"Oslo"}'],
+    ['use weather {"place":"Oslo","days":3}', 'weather', '{"place":"Oslo","days":3}'],
+    ['use roll 20', 'roll', '{"sides":20}'],
+    ['use find 20', 'find', '{"text":"20"}'],
   ])('calls the tool that “%s” asks for', async (said, name, json) => {
     const tools = ['write', 'web_fetch', 'weather'].map((each) => ({
       name: each,
       description: 'It also reads from: 127.0.0.1:7411.',
       inputSchema: { type: 'object', required: ['place'], properties: {} },
     }));
+    for (const [own, member, type] of [
+      ['roll', 'sides', 'integer'],
+      ['find', 'text', 'string'],
+    ] as const)
+      tools.push({
+        name: own,
+        description: '',
+        inputSchema: { type: 'object', required: [member], properties: { [member]: { type } } },
+      });
     const events = await say(said, tools);
     expect(callIn(events)).toMatchObject({ name });
     expect(JSON.stringify(events)).toContain(JSON.stringify(json).slice(1, -1));
