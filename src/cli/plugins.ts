@@ -62,12 +62,11 @@ export async function listPlugins(): Promise<CommandOutput> {
   const problems = await problemsOf(config);
   const plugins = [
     ...own,
-    ...outside.map(({ id, from, state, detail = problems.get(`plugin ${id}`) }) => ({
-      id,
-      from,
-      state,
-      detail,
-    })),
+    ...outside.map(({ id, from, state, detail }) => {
+      const reported = problems.get(`plugin ${id}`);
+      const shown = state === 'on' && reported !== undefined ? 'trouble' : state;
+      return { id, from, state: shown, detail: detail ?? reported };
+    }),
   ];
   const width = Math.max(...plugins.map(({ id }) => id.length));
   const lines = plugins.map(({ id, from, state, ...rest }) => {
@@ -104,6 +103,7 @@ export async function checkPluginFiles(
     if (accepts) lines.push(`Accepted. ${await acceptFiles(config, id, { from, files })}`);
     else {
       isWell = false;
+      lines.push('It is off from the next start or reload on, until they are accepted.');
       lines.push(`If this is what you want: ${parleyCommand} plugins check ${id} --accept`);
     }
   }
@@ -160,8 +160,8 @@ type PluginFacts = {
 const describeState: Readonly<Record<State, string>> = {
   on: 'unchanged',
   off: 'turned off',
-  changed: 'its files have changed since they were accepted, so it stays off',
-  new: 'its files have not been accepted yet, so it stays off',
+  changed: 'its files have changed since they were accepted',
+  new: 'its files have not been accepted yet',
   failed: 'it stays off',
 };
 

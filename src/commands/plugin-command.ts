@@ -112,6 +112,7 @@ async function runCommand(
       signal.addEventListener('abort', () => late.reject(signal.reason), { once: true });
       return Promise.race([part.run({ ...facts, signal }), late.promise]);
     });
+    if (typeof answer === 'string') throw new Error('it returned a text; return { say } instead');
     const say = answer?.say === undefined ? undefined : String(answer.say).slice(0, maxAnswer).toWellFormed();
     return { plugin, name, ops: pluginOps(answer?.ops ?? []), ...(say !== undefined && { say }) };
   } catch (error) {

@@ -81,7 +81,7 @@ function describePlugin(change: PluginChange): string {
     case 'removed':
       return `${name} has ended.`;
     case 'failed':
-      return `${name} is off. ${change.problem}`;
+      return `${name} is off: ${change.problem.replace(/^It is off: /, '').replace(/^Plugin "[^"]+" didn't/, "it didn't")}`;
     case 'waiting':
       return `${name} keeps running as it was. ${change.problem}`;
     default:

@@ -12,6 +12,7 @@ import { bundledPlugins, outsidePlugin } from '../config/plugin-schema.ts';
 import { settingsOfPlugin, variableReference } from '../config/plugin-secrets.ts';
 import { describeIssue } from '../config/problem.ts';
 import type { ModuleGuard } from './module-guard.ts';
+import { placeOf } from './plugin-findings.ts';
 import { type PluginFiles, type PluginPlaces, readPluginFiles } from './plugin-folder.ts';
 import { withinSetupTime } from './setup-time.ts';
 
@@ -196,16 +197,17 @@ function adviceFor(error: unknown): string {
   switch (code) {
     case 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING':
       return 'an installed package has to contain JavaScript; only a folder may contain TypeScript.';
-    case 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX':
     case 'ERR_INVALID_TYPESCRIPT_SYNTAX':
-      return `${message}. Node.js only strips types: no enum, namespace, parameter property or decorator.`;
+      return `${message}${placeOf(error)}.`;
+    case 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX':
+      return `${message}${placeOf(error)}. Node.js only strips types: no enum, namespace, parameter property or decorator.`;
     case 'ERR_DLOPEN_FAILED':
       return `${message}. Rebuild it for the Node.js that Parley runs on, ${process.version}: npm rebuild`;
     case 'MODULE_NOT_FOUND':
     case 'ERR_MODULE_NOT_FOUND':
       return `${message}. Install what it needs in its folder, and write imports with their file's ending.`;
     default:
-      return `${message}`;
+      return `${message}${placeOf(error)}`;
   }
 }
 

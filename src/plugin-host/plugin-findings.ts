@@ -81,3 +81,12 @@ export function pluginProblems(
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Returns the line of a plugin's file that an error names first, as ` (index.ts:7)`; empty if it names none. */
+export function placeOf(error: unknown): string {
+  const stack = error instanceof Error ? `${error.stack}` : '';
+  // The module guard marks addresses of plugins' files. Node.js begins with the place if it can't parse TypeScript.
+  const [, file, line] =
+    /\/([^/\s?]+)\?\d+-sha256-[0-9a-f]+:(\d+)/.exec(stack) ?? /^\/.*\/([^/\n]+):(\d+)\n/.exec(stack) ?? [];
+  return file === undefined ? '' : ` (${file}:${line})`;
+}

@@ -60,7 +60,7 @@ export async function readPluginFiles(from: string, { base, foreign }: PluginPla
 
 async function describeAbsence(from: string, path: string, base: string): Promise<string> {
   if (isFolderName(from))
-    return `there is no folder ${path}. Put it back, or run: ${parleyCommand} plugins remove <id>`;
+    return `there is no folder ${path}. Correct the path, put it back, or, if a plugin came from there: ${parleyCommand} plugins remove <id>`;
   const packages = join(base, 'node_modules');
   const namesakes = [resolve(from), resolve(base, from)].map((one) => realpath(one).catch(() => undefined));
   const isFolder = (await Promise.all(namesakes)).some((one) => one !== undefined);

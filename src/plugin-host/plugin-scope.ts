@@ -184,10 +184,12 @@ function registrars({
   };
 }
 
-function assertCommand({ name, description, run }: PluginCommand): void {
+function assertCommand({ name, description, right, run }: PluginCommand): void {
   if (!/^[a-z][a-z0-9_]{0,31}$/.test(name))
     throw new Error(`"${name}" isn't a command: use small letters, digits and underscores`);
   if (typeof description !== 'string' || description.length < 3 || description.length > 100)
     throw new Error(`command "${name}" needs a description of 3 to 100 characters`);
+  if (right !== undefined && !['anyone', 'admins', 'owner'].includes(right))
+    throw new Error(`command "${name}": right is anyone, admins or owner`);
   if (typeof run !== 'function') throw new Error(`command "${name}" has no function run`);
 }

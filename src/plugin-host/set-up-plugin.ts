@@ -4,7 +4,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Disposer, PluginDefinition } from '#contracts/plugin.ts';
 import { isOwnCommand } from '../commands/list.ts';
 import type { Containment } from './containment.ts';
-import { type Check, messageOf } from './plugin-findings.ts';
+import { type Check, messageOf, placeOf } from './plugin-findings.ts';
 import type { PluginParts, PluginScope } from './plugin-scope.ts';
 import { setupTimeMs, withinSetupTime } from './setup-time.ts';
 
@@ -41,7 +41,7 @@ export async function setUp(entry: LoadedDefinition, scope: PluginScope): Promis
     const check = definition.check && (() => code.run(async () => definition.check?.(api, parsed.data)));
     return { ...scope, entry, dispose: typeof dispose === 'function' ? dispose : () => undefined, check };
   } catch (error) {
-    return { problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}` };
+    return { problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}${placeOf(error)}` };
   } finally {
     scope.endSetup();
   }

@@ -35,7 +35,7 @@ it('adds, checks, accepts and removes a plugin, and keeps the form of the settin
   const found = await run('check');
   expect(found.code).toBe(1);
   expect(found.stdout).toMatch(
-    /stays off\n {2}changed {2}index\.ts\n {2}new {6}new\.ts\n.*check weather --accept/,
+    /were accepted\n {2}changed {2}index\.ts\n {2}new {6}new\.ts\nIt is off from.*\n.*check weather --accept/,
   );
   expect((await run('list')).stdout).toMatch(/^weather +changed {3}\.\/weather$/m);
   expect((await run('check', 'weather', '--accept')).code).toBe(0);

@@ -119,7 +119,7 @@ describeRow('plugins of a running gateway and its worker', (atEnd) => {
     const env = { PARLEY_CONFIG: join(stage.home, 'parley.config.json'), PARLEY_DATA_DIR: stage.dataDir };
     const reloaded = await runParley(['reload'], { ...env, PARLEY_TOKEN: pageToken });
     await until(() => reloads() >= before + 2, { what: 'both processes have reloaded' });
-    expect(reloaded.stdout).toMatch(/The plugin weather is off\. .*files have changed/);
+    expect(reloaded.stdout).toMatch(/The plugin weather is off: .*files have changed/);
     await asks('Once more?', 'I know nothing of it.');
     expect(await route()).toBe(404);
     const status = await runParley(['status'], { ...env, PARLEY_TOKEN: pageToken });

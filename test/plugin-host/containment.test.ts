@@ -114,6 +114,12 @@ it.each<[string, (api: PluginApi) => unknown, RegExp]>([
     /isn't a command/,
   ],
   [
+    'a command for nobody known',
+    ({ commands }) =>
+      commands.register({ name: 'a', description: 'Helps', right: 'king' as 'owner', run: () => ({}) }),
+    /right is anyone, admins or owner/,
+  ],
+  [
     'a path that leads out',
     ({ routes }) => routes.register({ method: 'GET', path: '../api', handle: () => ({}) }),
     /isn't a path below/,

@@ -299,7 +299,12 @@ describe('a plugin from outside', () => {
     [
       'code that throws',
       { 'weather/index.ts': `throw new Error('no luck');\n${good}` },
-      /can't be loaded: no luck/,
+      /can't be loaded: no luck \(index\.ts:1\)$/,
+    ],
+    [
+      'text that is no TypeScript',
+      { 'weather/index.ts': `${good}\nconst a = (1;\n` },
+      /^(?!.*strips).*can't be loaded: .* \(index\.ts:\d+\)\.$/,
     ],
   ])('says what to do about %s', async (_, files, problem) => {
     const { load } = await accepted(files);

@@ -119,3 +119,12 @@ it('serves a webhook to anybody with the bytes as they were sent, and other rout
   expect((await parley.request('broken')).status).toBe(500);
   expect(parley.problems()).toEqual([expect.stringContaining('route broken: no luck')]);
 });
+
+it('says what is wrong with a command that returns a text', async () => {
+  await using gateway = await started(({ commands }) => {
+    commands.register({ name: 'roll', description: 'Rolls a die', run: (() => '6') as never });
+  });
+  const { parley } = gateway;
+  expect(await parley.say('/roll')).toEqual(['“/roll” failed. My owner can see why in the log.']);
+  expect(parley.problems()[0]).toMatch(/command \/roll.*return \{ say \}/);
+});

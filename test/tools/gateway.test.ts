@@ -55,7 +55,7 @@ it('reloads the configuration and names the settings that need a restart', async
     { plugin: 'tides', kind: 'failed', problem: 'It is off: no luck.' },
   ] as const;
   expect(await call('reload', async () => ({ ...nothing, plugins }))).toBe(
-    'The plugin weather is loaded: the next message can use it.\nThe plugin tides is off. It is off: no luck.',
+    'The plugin weather is loaded: the next message can use it.\nThe plugin tides is off: no luck.',
   );
 });
 
