@@ -341,13 +341,21 @@ function watchRun({ store, feed }: Pick<AgentServiceDeps, 'store' | 'feed'>, run
   const look = async (): Promise<{ readonly result: RunResult; readonly changed: AbortSignal }> => {
     // Created before reading, because a concurrent change may be missing from what was read.
     changed = new AbortController();
-    const result = readable(await store.read(readRunResult, { runId }));
+    const result = await readReadableResult({ store }, runId);
     if (result.kind !== 'open' || isWatched) return { result, changed: changed.signal };
     isWatched = true;
     feed.watch(result.laneKey, (event) => changesLane(event) && changed.abort(), over.signal);
     return look();
   };
   return { look, [Symbol.dispose]: () => over.abort() };
+}
+
+/** Reads a run's result with a readable answer. */
+export async function readReadableResult(
+  { store }: Pick<AgentServiceDeps, 'store'>,
+  runId: string,
+): Promise<RunResult> {
+  return readable(await store.read(readRunResult, { runId }));
 }
 
 /** Makes the answer readable; the store has it as the model wrote it. */

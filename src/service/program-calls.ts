@@ -12,8 +12,8 @@ import { formatSessionKey, parseSessionKey } from '../sessions/session-key.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { type ApiCallResult, acceptApiCall } from '../store/intake/accept-api-call.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import { type RunResult, readRunResult } from '../store/reads/read-run-result.ts';
-import { type AgentServiceDeps, followRun, waitForEnd } from './agent-service.ts';
+import { type RunResult, readArrival } from '../store/reads/read-run-result.ts';
+import { type AgentServiceDeps, followRun, readReadableResult, waitForEnd } from './agent-service.ts';
 import { removeFiles, saveFiles, typeOf } from './message-files.ts';
 
 /** The holder of a token. */
@@ -63,6 +63,14 @@ export type RefusedCall = {
   readonly reason: 'unknown_agent' | 'unknown_response' | 'other_agent' | 'key_reused' | 'image_unreadable';
 };
 
+/** An earlier call, as the store has it. */
+export type StoredCall = {
+  readonly agent: string;
+  readonly conversation: string;
+  readonly acceptedAt: number;
+  readonly result: RunResult;
+};
+
 /** The entrance for calls of programs. */
 export interface ProgramCalls {
   /** The agents that can be called. */
@@ -72,6 +80,8 @@ export interface ProgramCalls {
    * Stores the call; resolves after the commit. Aborting only ends its events. Throws what the store throws.
    */
   accept(call: ProgramCall, signal: AbortSignal): Promise<AcceptedCall | RefusedCall>;
+  /** Finds a call of this caller by its run; undefined for another caller's, as for one that doesn't exist. */
+  find(caller: ProgramCaller, runId: string): Promise<StoredCall | undefined>;
   /** Returns the events of a conversation from this call on, until the signal aborts. */
   follow(laneKey: string, signal: AbortSignal): AsyncIterableIterator<FeedEvent | LagNote>;
 }
@@ -102,6 +112,13 @@ export function createProgramCalls(deps: ProgramCallsDeps): ProgramCalls {
       const conversation = earlier ?? call.conversation ?? newConversation(call.caller.id, key);
       return store(deps, call, { key, conversation, signal });
     },
+    find: async (caller, runId) => {
+      const arrival = await deps.store.read(readArrival, { runId });
+      const place = arrival && ownPlace(arrival.laneKey, caller);
+      if (!place) return undefined;
+      const result = await readReadableResult(deps, runId);
+      return { ...place, acceptedAt: arrival.acceptedAt, result };
+    },
     follow: (laneKey, signal) => deps.feed.subscribe(laneKey, signal),
   };
 }
@@ -121,11 +138,21 @@ async function continued(
   { caller, agent }: ProgramCall,
   runId: string,
 ): Promise<string | RefusedCall> {
-  const found = await store.read(readRunResult, { runId });
-  const parts = found.kind === 'unknown' ? undefined : parseSessionKey(found.laneKey);
-  if (parts?.kind !== 'direct' || parts.peer === null) return refused('unknown_response');
-  if (parts.account !== programAccount || parts.channel !== caller.id) return refused('unknown_response');
-  return parts.agent === agent ? parts.peer : refused('other_agent');
+  const arrival = await store.read(readArrival, { runId });
+  const place = arrival && ownPlace(arrival.laneKey, caller);
+  if (!place) return refused('unknown_response');
+  return place.agent === agent ? place.conversation : refused('other_agent');
+}
+
+/** Returns the conversation with this key; undefined if it isn't one of the caller's. */
+function ownPlace(
+  laneKey: string,
+  caller: ProgramCaller,
+): { readonly agent: string; readonly conversation: string } | undefined {
+  const parts = parseSessionKey(laneKey);
+  if (parts?.kind !== 'direct' || parts.peer === null) return undefined;
+  if (parts.account !== programAccount || parts.channel !== caller.id) return undefined;
+  return { agent: parts.agent, conversation: parts.peer };
 }
 
 /** The account in the session keys of programs' conversations; the channel is the token's id. */

@@ -156,6 +156,10 @@ describeRow('the API', (atEnd) => {
       'get /v1/models/{model}': () => get('/v1/models/main'),
       'post /v1/chat/completions': () =>
         post('/v1/chat/completions', { model: 'main', messages: [{ role: 'user', content: 'hello' }] }),
+      'get /v1/responses/{id}': async () => {
+        const { id } = await body(post('/v1/responses', { model: 'main', input: 'hello' }));
+        return get(`/v1/responses/${id}`);
+      },
       'post /v1/responses': () => post('/v1/responses', { model: 'main', input: 'hello' }),
       'post /api/tokens/create': () => post('/api/tokens/create', { name: 'script', scopes: ['chat'] }),
       'get /api/tokens': () => get('/api/tokens'),

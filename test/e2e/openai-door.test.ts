@@ -186,6 +186,25 @@ describeRow('the OpenAI-compatible address', (atEnd) => {
     expect(countItems()).toBe(before);
   });
 
+  test('shows a response again to its token, and to no other', async ({ expect }) => {
+    const client = aClient();
+    const made = await client.responses.create({ model: 'main', input: 'keep this' });
+    const shown = await client.responses.retrieve(made.id);
+    expect(shown).toEqual(made);
+    const begun = await client.responses.create({ model: 'main', input: 'more', stream: true });
+    for await (const event of begun) {
+      if (event.type !== 'response.created') continue;
+      expect(await client.responses.retrieve(event.response.id)).toMatchObject({ status: 'in_progress' });
+    }
+    const other = aClient({ apiKey: (await createToken('chat')).secret });
+    const refused = async (id: string) =>
+      other.responses.retrieve(id).catch(({ status, error }: APIError) => ({ status, error }));
+    const found = await refused(made.id);
+    expect(found).toMatchObject({ status: 404, error: { code: 'not_found' } });
+    for (const none of ['resp_none', `resp_${crypto.randomUUID()}`, 'x'.repeat(90), '\u0000'])
+      expect(await refused(none)).toEqual(found);
+  });
+
   test('answers a repeated call from the same run, and refuses its key for another question', async ({
     expect,
   }) => {

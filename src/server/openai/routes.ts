@@ -77,6 +77,15 @@ const responses = {
   answer: responseAnswer,
 } as const satisfies ApiCall;
 
+const response = {
+  method: 'GET',
+  path: '/v1/responses/:id',
+  summary: 'Shows a response of this token, as it is now',
+  access: 'program',
+  scope: 'chat',
+  answer: responseAnswer,
+} as const satisfies ApiCall;
+
 /** Room for the rest of a body: clients send the whole conversation along. */
 const spareBytes = 4 * 1024 * 1024;
 
@@ -93,6 +102,7 @@ export function mountOpenAi(app: FastifyInstance, deps: OpenAiDeps): void {
     const { model: id } = z.object({ model: z.string() }).parse(request.params);
     return all.find((one) => one.id === id) ?? sendError(reply, unknownModel(id));
   });
+  get(response, (request, reply) => showResponse(programs, { request, reply }));
   const rest = { access: 'program', scope: 'chat', call: 'none' } as const;
   app.route({
     ...{ method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], url: '/v1/*', config: rest },
@@ -107,6 +117,35 @@ export function mountOpenAi(app: FastifyInstance, deps: OpenAiDeps): void {
     );
   }
 }
+
+async function showResponse(programs: ProgramCalls, { request, reply }: Exchange) {
+  const { id } = z.object({ id: z.string() }).parse(request.params);
+  const runId = runIdOf(id) ?? '';
+  const call = await programs.find(callerOf(request.identity), runId);
+  if (!call) return sendError(reply, unknownResponse);
+  const { conversation, agent, acceptedAt, result } = call;
+  const head = {
+    runId,
+    conversation,
+    created: Math.floor(acceptedAt / 1000),
+    model: agent,
+    after: undefined,
+  };
+  if (result.kind === 'open') return responseOf(head, { status: 'in_progress' });
+  const failure = failureOf(head, result);
+  if (!failure) {
+    const { text, usage } = result as EndedRun;
+    return responseOf(head, { status: 'completed', text, usage });
+  }
+  const { code, message } = openAiError(failure).error;
+  return responseOf(head, { status: 'failed', error: { code, message } });
+}
+
+const unknownResponse: ErrorFacts = {
+  status: 404,
+  code: 'not_found',
+  text: 'There is no such response of this token.',
+};
 
 function modelOf(id: string): z.infer<typeof modelObject> {
   return { id, object: 'model', created: 0, owned_by: 'parley' };

@@ -104,6 +104,22 @@ function readUsage(tx: Tx, runId: string): Promise<RunUsage> {
     .executeTakeFirstOrThrow();
 }
 
+/** Reads when the message of a reserved run id arrived, and in which lane. */
+export const readArrival: StoreQuery<
+  { readonly runId: string },
+  { readonly laneKey: string; readonly acceptedAt: number } | undefined
+> = {
+  query: 'readArrival',
+  run: async (tx, { runId }) => {
+    const item = await tx.db
+      .selectFrom('inbox')
+      .select(['laneKey', 'createdAt'])
+      .where('reservedRunId', '=', runId)
+      .executeTakeFirst();
+    return item && { laneKey: item.laneKey, acceptedAt: item.createdAt };
+  },
+};
+
 /** Reads the texts of the run that took a reserved id's message, as the model wrote them, oldest first. */
 export const readRunTexts: StoreQuery<{ readonly runId: string }, readonly string[]> = {
   query: 'readRunTexts',
