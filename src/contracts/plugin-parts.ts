@@ -1,5 +1,6 @@
 /** The parts that a plugin may provide besides tools and hooks, and what it may ask Parley for. */
 import type { FeedEvent } from './feed.ts';
+import type { RunOverride } from './inbox-item.ts';
 import type { LlmProvider } from './model.ts';
 import type { Authority } from './outcome.ts';
 import type { StoreOp } from './plugin-store.ts';
@@ -80,14 +81,38 @@ export type PluginAccepted = {
   readonly acceptedAt: number;
 };
 
+/** A message of a plugin to an agent. */
+export type PluginMessage = {
+  readonly message: string;
+  /** An existing session, not combined with `agent`; absent: the owner's main conversation with the agent. */
+  readonly session?: string;
+  /** Absent: the default agent. */
+  readonly agent?: string;
+  /** Repeats under one key are one message. */
+  readonly key?: string;
+  readonly files?: readonly { readonly name: string; readonly bytes: Buffer }[];
+  /** Sets something for the run; then the message joins no other one, and nothing joins its. */
+  readonly override?: RunOverride;
+};
+
+/** An event for the caller of `run` or `summarize`. Only the last one is `done`, with the complete answer or the fault. */
+export type AgentServiceEvent = {
+  readonly type: 'response' | 'summarize' | 'error';
+  /** The answer so far, replacing any earlier one. */
+  readonly message?: string;
+  readonly error?: string;
+  /** Share of the history that the summarizing model has read, 0 to 1. */
+  readonly progress?: number;
+  readonly done: boolean;
+};
+
 /** How a plugin talks to an agent. The answer is returned, not sent anywhere. Messages have the owner's authority. */
 export interface PluginAgent {
-  send(input: {
-    readonly message: string;
-    readonly session?: string;
-    readonly agent?: string;
-    readonly key?: string;
-  }): Promise<PluginAccepted>;
+  send(input: PluginMessage): Promise<PluginAccepted>;
+  /** Sends a message and reports its progress; it is sent even if the events aren't read. Aborting ends only these. */
+  run(input: PluginMessage, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
+  /** Summarizes the older part of a session that isn't busy, reporting the progress; `cancel` stops it. */
+  summarize(session: string, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
   /** Waits for the run's result; `kind` is `open` if it hasn't ended after `timeoutMs`. Never stops the run. */
   wait(
     runId: string,
@@ -99,6 +124,10 @@ export interface PluginAgent {
   /** Stops the session's run and its waiting messages. False: there were none. */
   cancel(session: string): Promise<boolean>;
   isSessionBusy(session: string): Promise<boolean>;
+  /** Says whether any session is busy. */
+  isBusy(): Promise<boolean>;
+  /** Says whether a process is working on the session's run. */
+  isStreaming(session: string): Promise<boolean>;
   /** Returns the session's events from now on, until the signal aborts; `lagged` counts those a slow reader missed. */
   events(session: string, signal: AbortSignal): AsyncIterable<FeedEvent | { readonly lagged: number }>;
 }

@@ -273,11 +273,13 @@ function finders(
 /** For a host without a store and agents, as in tests of tools. */
 const noServices: PluginServices = () => {
   const refuse = () => Promise.reject(new Error('this process has no agents'));
+  const nothing = async function* () {};
   return {
     store: { get: refuse, list: refuse, commit: refuse },
     agent: {
-      ...{ send: refuse, wait: refuse, steer: refuse, cancel: refuse, isSessionBusy: refuse },
-      events: async function* () {},
+      ...{ send: refuse, wait: refuse, steer: refuse, cancel: refuse },
+      ...{ isSessionBusy: refuse, isBusy: refuse, isStreaming: refuse },
+      ...{ events: nothing, run: nothing, summarize: nothing },
     },
     enqueue: refuse,
   };

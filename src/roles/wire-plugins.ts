@@ -1,6 +1,6 @@
 /** Gives plugins what they may use of Parley: their values, and agents. */
 import type { PluginApi } from '#contracts/plugin.ts';
-import type { PluginItem } from '#contracts/plugin-parts.ts';
+import type { PluginItem, PluginMessage } from '#contracts/plugin-parts.ts';
 import type { PluginStore } from '#contracts/plugin-store.ts';
 import type { InboundPolicy } from '../inbound/inbound-policy.ts';
 import { createPluginHost, type PluginHost } from '../plugin-host/plugin-host.ts';
@@ -42,17 +42,25 @@ function servicesOf(
   agents: AgentService,
 ): Pick<PluginApi, 'store' | 'agent' | 'enqueue'> {
   const keyed = (key: string) => `plugin:${plugin}:${key}`;
+  const own = ({ key, ...input }: PluginMessage) => ({
+    ...input,
+    ...(key !== undefined && { key: keyed(key) }),
+  });
   return {
     store: storeOf(plugin, store),
     agent: {
-      send: ({ key, ...input }) => agents.send({ ...input, ...(key !== undefined && { key: keyed(key) }) }),
+      send: async (input) => agents.send(own(input)),
+      run: (input, signal) => agents.run(own(input), signal),
+      summarize: agents.summarize,
       wait: async (runId, timeoutMs, signal) => {
         const result = await agents.wait(runId, timeoutMs, signal);
         return { kind: result.kind, ...('text' in result && { text: result.text }) };
       },
-      steer: agents.steer,
+      steer: (session, text) => agents.steer(session, text),
       cancel: agents.cancel,
       isSessionBusy: agents.isSessionBusy,
+      isBusy: agents.isBusy,
+      isStreaming: agents.isStreaming,
       events: agents.events,
     },
     enqueue: ({ key, text, ...place }: PluginItem) =>

@@ -9,6 +9,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { changesLane, type FeedEvent } from '#contracts/feed.ts';
 import type { RunOverride } from '#contracts/inbox-item.ts';
 import type { Authority } from '#contracts/outcome.ts';
+import type { AgentServiceEvent } from '#contracts/plugin-parts.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { RunTarget } from '#contracts/route.ts';
 import { compact } from '../commands/compact.ts';
@@ -401,17 +402,6 @@ async function enqueue(deps: AgentServiceDeps, lane: LaneRef, item: InnerItem): 
     slots?.begin(runs);
   }
 }
-
-/** An event for the caller of `run`. Only the last one is `done`; it contains the complete answer or the fault. */
-type AgentServiceEvent = {
-  readonly type: 'response' | 'summarize' | 'error';
-  /** The answer so far, replacing any earlier one. */
-  readonly message?: string;
-  readonly error?: string;
-  /** Share of the history that the summarizing model has read, 0 to 1. */
-  readonly progress?: number;
-  readonly done: boolean;
-};
 
 type FollowedRun = {
   /** Resolves with the run's id once its message is stored. */

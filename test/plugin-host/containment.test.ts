@@ -207,10 +207,14 @@ it('owns what its tools, hooks, providers and channels start, not what Parley do
           return {} as never;
         };
         const refuse = () => Promise.reject(new Error('unused'));
-        const agent = { wait: refuse, steer: refuse, cancel: refuse, isSessionBusy: refuse, send: noted };
+        const nothing = async function* () {};
+        const agent = {
+          ...{ wait: refuse, steer: refuse, cancel: refuse, isSessionBusy: refuse, send: noted },
+          ...{ isBusy: refuse, isStreaming: refuse, run: nothing, summarize: nothing, events: nothing },
+        };
         return {
           store: { get: refuse, list: refuse, commit: refuse },
-          agent: { ...agent, events: async function* () {} },
+          agent,
           enqueue: refuse,
         };
       },

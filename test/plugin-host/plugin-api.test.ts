@@ -34,6 +34,30 @@ it('gives an agent a message of a plugin once under its key, and returns the ans
   expect(parley.model.requests()).toHaveLength(1);
 });
 
+it('runs an agent for a plugin with files and settings of its own, and summarizes its session', async () => {
+  await using gateway = await started();
+  const { parley, api } = gateway;
+  parley.model.says('It says milk.');
+  const input = {
+    message: 'What does it say?',
+    files: [{ name: 'list.txt', bytes: Buffer.from('milk') }],
+    override: { timeoutMs: 60_000, prompt: 'Be a librarian.' },
+  };
+  const events = [];
+  for await (const event of api.agent.run(input, signal)) events.push(event);
+  expect(events.at(-1)).toEqual({ type: 'response', message: 'It says milk.', done: true });
+  const [request] = parley.model.requests();
+  expect(JSON.stringify(request?.messages)).toContain('list.txt');
+  expect(JSON.stringify(request?.system)).toContain('Be a librarian.');
+  const { session, runId } = await api.agent.send({ message: 'And now?' });
+  await api.agent.wait(runId, 20_000, signal);
+  await expect.poll(() => api.agent.isBusy()).toBe(false);
+  expect(await api.agent.isStreaming(session)).toBe(false);
+  const told = [];
+  for await (const event of api.agent.summarize(session, signal)) told.push(event);
+  expect(told.at(-1)).toEqual({ type: 'summarize', done: true });
+});
+
 it('shows a plugin the events of its conversation, and lets it steer and stop it', async () => {
   const begun = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
