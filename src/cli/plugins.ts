@@ -36,6 +36,7 @@ export async function addPlugin(named: string): Promise<CommandOutput> {
   const written = await acceptFiles(config, id, { from, files });
   const { config: settings = {} } = { ...settingsOfPlugin(config, id) };
   const { error } = configSchema.safeParse(settings);
+  const taken = await takeUpSettings(config);
   const lines = [
     `Added the plugin ${id} from ${from} (${count(files.files.size, 'file')}).`,
     rightsNotice,
@@ -43,9 +44,10 @@ export async function addPlugin(named: string): Promise<CommandOutput> {
     ...(error === undefined
       ? []
       : [`It needs settings, in plugins.${id}.config of the same file:`, z.prettifyError(error)]),
-    ...(await takeUpSettings(config)),
+    ...taken.lines,
   ];
-  return { result: { id, from, digest: files.digest, files: [...files.files.keys()] }, lines };
+  const result = { id, from, digest: files.digest, files: [...files.files.keys()] };
+  return { result, lines, code: taken.failed.includes(id) ? 1 : 0 };
 }
 
 /**
@@ -107,7 +109,11 @@ export async function checkPluginFiles(
       lines.push(`If this is what you want: ${parleyCommand} plugins check ${id} --accept`);
     }
   }
-  if (lines.some((line) => line.startsWith('Accepted'))) lines.push(...(await takeUpSettings(config)));
+  if (lines.some((line) => line.startsWith('Accepted'))) {
+    const taken = await takeUpSettings(config);
+    lines.push(...taken.lines);
+    if (found.some(({ id }) => taken.failed.includes(id))) isWell = false;
+  }
   const result = found.map(({ id, from, state, detail }) => ({ id, from, state, detail }));
   return { result: { isWell, plugins: result }, lines, code: isWell ? 0 : 1 };
 }
@@ -121,7 +127,7 @@ export async function removePlugin(id: string): Promise<CommandOutput> {
   const lines = [
     `Removed the plugin ${id}; its files and its data stay.`,
     written,
-    ...(await takeUpSettings(config)),
+    ...(await takeUpSettings(config)).lines,
   ];
   return { result: { id }, lines };
 }

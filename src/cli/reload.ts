@@ -93,13 +93,14 @@ function withBindings(written: Config, before: Config, agents: Config['agents'])
  * Makes the running gateway reload its configuration and reports the result; every other process is told to reload too,
  * also when only workers run.
  */
-export async function reloadProcesses(): Promise<CommandOutput> {
+export async function reloadProcesses() {
   const config = loadConfig();
   const answer = await askGateway(config);
   const hasGateway = answer.kind !== 'away' || !answer.hasWorkers;
   const asked = hasGateway ? await reloadGateway(config, requireRunning(answer, config)) : undefined;
   const told = notifyOthers(await readProcessAddresses(config.dataDir), asked?.pid);
-  return { result: { ...asked?.result, told }, lines: [...(asked?.lines ?? []), ...told] };
+  const result = { ...asked?.result, told };
+  return { result, lines: [...(asked?.lines ?? []), ...told] } satisfies CommandOutput;
 }
 
 async function reloadGateway(config: Config, gateway: RunningGateway) {
@@ -110,15 +111,23 @@ async function reloadGateway(config: Config, gateway: RunningGateway) {
   return { pid, lines: describeReload(changes), result: changes };
 }
 
-/** Has the processes that run, if any, take up a change of the settings file. Never rejects: the change stays. */
-export async function takeUpSettings(config: Config): Promise<readonly string[]> {
+/**
+ * Has the processes that run, if any, take up a change of the settings file. `failed`: plugins that the gateway couldn't
+ * load. Never rejects: the change stays.
+ */
+export async function takeUpSettings(
+  config: Config,
+): Promise<{ readonly lines: readonly string[]; readonly failed: readonly string[] }> {
   const answer = await askGateway(config);
-  if (answer.kind === 'away' && !answer.hasWorkers) return [];
+  if (answer.kind === 'away' && !answer.hasWorkers) return { lines: [], failed: [] };
   try {
-    return (await reloadProcesses()).lines;
+    const { lines, result } = await reloadProcesses();
+    const failed = (result.plugins ?? []).filter(({ kind }) => kind === 'failed');
+    return { lines, failed: failed.map(({ plugin }) => plugin) };
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    return [`What is running hasn't taken this up: ${problem}`, `Then run: ${parleyCommand} reload`];
+    const lines = [`What is running hasn't taken this up: ${problem}`, `Then run: ${parleyCommand} reload`];
+    return { lines, failed: [] };
   }
 }
 

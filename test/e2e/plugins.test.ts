@@ -129,6 +129,14 @@ describeRow('plugins of a running gateway and its worker', (atEnd) => {
     await asks('Still cloudy?', 'Today: cloudy. (cloudy)');
   });
 
+  test('ends an acceptance with 1 if the gateway can’t load what was accepted', async ({ expect }) => {
+    write('weather.ts', `throw new Error('no barometer');\nexport const weather: string = 'none';\n`);
+    const accepted = await change('check', 'weather', '--accept');
+    expect(accepted).toMatchObject({ code: 1, stdout: expect.stringContaining('no barometer') });
+    write('weather.ts', `export const weather: string = 'cloudy';\n`);
+    expect(await change('check', 'weather', '--accept')).toMatchObject({ code: 0 });
+  });
+
   test('ends a removed plugin, and keeps every promise meanwhile', async ({ expect }) => {
     const removed = await change('remove', 'weather');
     expect(removed.stdout).toContain('The plugin weather has ended.');
