@@ -6,7 +6,7 @@ import { noProbe } from '#contracts/probe.ts';
 import { type AgentMessageInput, createAgentService } from '../../src/service/agent-service.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, hangsAfter, says, scriptedModel } from '../agent/support/scripted-model.ts';
-import { playNext } from '../runs/run-builders.ts';
+import { playNext, runSettings } from '../runs/run-builders.ts';
 import { aLane, aWorker, defaults, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { aFolder } from '../support/own-folder.ts';
@@ -96,7 +96,11 @@ describeEachDatabase('a message of a program', (store) => {
     const { runId } = await service.send({ message: 'one', override: { timeoutMs: 50 } });
     await playNext(store(), lane.key, { model: scriptedModel(hangsAfter([])) });
     const signal = new AbortController().signal;
-    expect(await service.wait(runId, 0, signal)).toMatchObject({ kind: 'ended', reason: 'timeout' });
+    const result = await service.wait(runId, 0, signal);
+    expect(result).toMatchObject({ kind: 'ended', reason: 'timeout' });
+    const { startedAt = 0, endedAt = 0 } = 'endedAt' in result ? result : {};
+    expect(endedAt).toBeGreaterThan(startedAt);
+    expect(endedAt - startedAt).toBeLessThan(runSettings.limits.runTimeoutMs / 2);
   });
 
   it('returns everything that its run has said, oldest first', async () => {
