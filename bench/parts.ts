@@ -14,6 +14,7 @@ import { type MemoryOptions, measureMemory } from './memory.ts';
 import { type NetworkName, networkNames, titleOf } from './network.ts';
 import { withBoth, withParley } from './pair.ts';
 import { measureRecovery } from './recovery.ts';
+import { measureResponses } from './responses.ts';
 import { measureRest } from './rest.ts';
 import type { Report, Sheet } from './sheet.ts';
 import { measureShell } from './shell.ts';
@@ -119,6 +120,11 @@ const parts: Readonly<Record<string, Part>> = {
       ...(await withParley(['telegram'], (parley) => measureFeed(parley, Math.ceil(rounds / 5)))),
       ...(await withParley(['telegram'], measureFeedMemory)),
     ],
+  },
+  responses: {
+    title: '100 calls of /v1/responses at once',
+    about: ['Beside the same load from Telegram, in turns on one gateway. Each call begins a conversation.'],
+    measure: ({ repeats }) => withParley(['telegram'], (parley) => measureResponses(parley, repeats)),
   },
   steer: {
     title: 'A steer between two tools',
