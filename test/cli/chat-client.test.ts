@@ -58,6 +58,24 @@ describe('the chat client', () => {
       expect(chat.output.text()).toBe('you said one\nyou said two\n');
     });
 
+    it('prints the name, the size and the path of a file, and nothing that acts on the terminal', async () => {
+      await adapter.start(session.intake);
+      const name = '\u001b]0;pwned\u0007a\n/bin/sh\r\u202efdp.\u001b[2J';
+      const file = { name, mimeType: 'text/plain', stored: '../../sent-1\n.01234567', sizeBytes: 12_345 };
+      session.onStored = ({ event }) => {
+        if (event.kind !== 'message') return;
+        session.say(route, { text: 'here', file });
+        session.say(route, { text: '', file: { name: 'old.txt', mimeType: 'text/plain', stored: 'x' } });
+        session.setState(event.messageId, 'answered');
+      };
+      const chat = start();
+      chat.input.end('go\n');
+      expect(await chat.code).toBe(0);
+      expect(chat.output.text()).toBe(
+        'here\n]0;pwned a /bin/sh fdp. [2J, 12 kB: /media/sent-1 .01234567\nold.txt (no longer kept)\n',
+      );
+    });
+
     it.each(['is late', 'is lost'])('prints the answer to a command if the first read %s', async (fate) => {
       session.decide = () => ({ kind: 'command', command: 'status' });
       session.onStored = () => void session.say(route, { text: 'all is well', author: { kind: 'notice' } });

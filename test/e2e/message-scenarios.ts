@@ -45,7 +45,21 @@ export const messageScenarios: readonly Scenario[] = [
       act: asksAboutNotes,
     }),
   },
-  // Nor a poll; a pin is made again.
+  // Clients know a part by its key, so a repeated one changes nothing.
+  ...(['sending:1', 'sent-not-marked:1'] as const).map(
+    (kill, index): Scenario => ({
+      title: 'the message tool, a file that it sends to a client',
+      kills: [kill],
+      channels: [index === 0 ? 'web' : 'terminal'],
+      questions: [question],
+      expected: ['Here it is. [notes.txt, 9]', answerTo(question)],
+      prepare: () => ({
+        ...callsFirst({ name: 'message', input: { text: 'Here it is.', files: ['notes.txt'] } }),
+        act: asksAboutNotes,
+      }),
+    }),
+  ),
+  // Telegram can't recognize a repeated poll either; a pin is made again.
   {
     title: 'a poll',
     kills: ['sent-not-marked:1'],

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TimelineItem } from '#contracts/timeline.ts';
 import { FrameClient } from '../channels/frame-client.ts';
 import { openLineSocket, openWebSocket } from '../channels/frame-transports.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
@@ -66,10 +67,14 @@ function personAt(client: FrameClient): Person {
   return {
     says: (text) => void client.say(text),
     presses: (label) => presses(client, label),
-    standing: () => client.items.filter(({ author }) => author.kind !== 'person').map((item) => item.text),
+    standing: () => client.items.filter(({ author }) => author.kind !== 'person').map(shownText),
     isHeard: () => client.unacknowledged.length === 0,
     close: () => client.close(),
   };
+}
+
+function shownText({ text, file }: TimelineItem): string {
+  return file === undefined ? text : `${text} [${file.name}, ${file.sizeBytes ?? 'gone'}]`;
 }
 
 function presses(client: FrameClient, label: string): void {

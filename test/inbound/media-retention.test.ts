@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import { textOf } from '#contracts/message.ts';
+import { readItems } from '../../src/channel-host/timeline.ts';
 import { renderTrace } from '../../src/cli/render-trace.ts';
 import { newMediaName, newOutgoingName } from '../../src/inbound/media.ts';
 import { removeOldMedia } from '../../src/inbound/media-retention.ts';
@@ -124,7 +125,7 @@ describeEachDatabase('stored files', (open, { sql }) => {
   });
 
   it('removes old copies of sent files only once they are sent', async () => {
-    const { take, put, tidy, kept } = await aFolder();
+    const { mediaDir, take, put, tidy, kept } = await aFolder();
     const { run } = await take(29);
     const { laneKey, epoch, runId } = run;
     const post = async (days: number) => {
@@ -148,6 +149,13 @@ describeEachDatabase('stored files', (open, { sql }) => {
     expect(await tidy()).toBe(2);
     expect(await kept()).toEqual(expect.arrayContaining([waiting, young]));
     expect(await kept()).not.toContain(sent);
+    const redact = (text: string) => text;
+    const shown = await readItems({ store: open(), mediaDir, redact }, { laneKey, limit: 10 });
+    const sizes = shown.flatMap(({ file }) => (file ? [[file.stored, file.sizeBytes]] : []));
+    expect(sizes).toEqual([
+      [sent, undefined],
+      [waiting, 5],
+    ]);
     await deliver();
     expect(await tidy()).toBe(1);
   });

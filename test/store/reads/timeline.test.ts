@@ -60,6 +60,17 @@ describeEachDatabase('the timeline of a session', (open) => {
     expect((await timeline.read(10))[1]).toMatchObject({ messageId: 'm', state: 'command' });
   });
 
+  it('shows the file of a part with its caption, and its name on one line', async () => {
+    const caption = { text: 'the chart', spans: [{ kind: 'bold', start: 4, length: 5 }] } as const;
+    const file = { kind: 'media', path: 'sent-1.01234567', mimeType: 'image/png' } as const;
+    const parts = [text('answer'), { ...file, name: 'a.png', caption }, { ...file, name: 'b\n\u202e.png' }];
+    const [, , first, second] = await (await aTimeline(open(), parts)).read(10);
+    const shown = { mimeType: 'image/png', stored: 'sent-1.01234567' };
+    expect(first).toMatchObject({ author: { kind: 'agent' }, ...caption, file: { ...shown, name: 'a.png' } });
+    expect(second).toMatchObject({ text: '', file: { ...shown, name: 'b .png' } });
+    expect(second).not.toHaveProperty('spans');
+  });
+
   it('shows an answer as the model wrote it if that differs from its text', async () => {
     const { laneKey, begin, answer } = aConversation(open());
     await answer(await begin('question'), '**bold**', { parts: [] });
