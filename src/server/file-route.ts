@@ -24,7 +24,8 @@ export type FileRouteDeps = {
 const call = {
   method: 'GET',
   path: '/api/file',
-  summary: 'Returns the file of a message that the agent has sent, to those who may read its conversation',
+  summary:
+    'Returns the file of a message that the agent has sent. An image has its own type, anything else this one',
   access: 'owner',
   scope: ['read', 'chat'],
   input: z.strictObject({ message: z.string().min(1).max(256).describe("The message's `messageId`") }),

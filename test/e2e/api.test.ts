@@ -1,17 +1,22 @@
 /** The HTTP and WebSocket API of a real gateway, checked against its own description. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, test } from 'vitest';
 import { z } from 'zod';
+import { mediaFolder } from '../../src/config/media-folder.ts';
+import { newOutgoingName } from '../../src/inbound/media.ts';
 import { raiseAlert } from '../../src/store/alerts/alert.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { callsTools } from '../agent/support/scripted-model.ts';
 import { openWebSocket } from '../channels/frame-transports.ts';
 import { anAccount, createIntakeFixture, refOf } from '../inbound/support/intake-fixture.ts';
 import { openAsking } from '../runs/asking-run.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aBot } from '../store/access-builders.ts';
+import { routeFor } from '../store/builders.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { openStore } from '../support/open-store.ts';
 import { aFolder } from '../support/own-folder.ts';
@@ -66,7 +71,7 @@ describeRow('the API', (atEnd) => {
 
   /**
    * A notice, two questions, a part for a network that isn't connected, two waiting messages, a sub-agent that a process
-   * works on, and an account that was linked in chat.
+   * works on, an account that was linked in chat, and a file that was sent.
    */
   const seed = async () => {
     const store = await openStore({ kind: 'sqlite', dataDir });
@@ -86,12 +91,29 @@ describeRow('the API', (atEnd) => {
     await worker.claimRun(child.laneKey);
     const [linked, other] = [anAccount('alpha'), anAccount('beta')];
     await createIntakeFixture(store).link(linked, other);
+    const file = await sendFile(store);
     await store.close();
-    return { child, linked: refOf(linked), asked: asked?.id };
+    return { file, child, linked: refOf(linked), asked: asked?.id };
+  };
+
+  /** Answers with a file that is in the media folder. Returns the message's id. */
+  const sendFile = async (store: Store) => {
+    const { laneKey, begin, answer } = aConversation(store);
+    const run = await begin();
+    const content = {
+      kind: 'media',
+      path: newOutgoingName(),
+      mimeType: 'text/plain',
+      name: 'a.txt',
+    } as const;
+    await mkdir(mediaFolder(dataDir), { recursive: true });
+    await writeFile(join(mediaFolder(dataDir), content.path), 'bytes');
+    await answer(run, '', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
+    return (await store.read(readTimeline, { laneKey, limit: 10 })).at(-1)?.messageId ?? '';
   };
 
   test('answers every call as the OpenAPI document describes it', async ({ expect }) => {
-    const { child, linked, asked } = await seed();
+    const { child, linked, asked, file } = await seed();
     const { runId } = await body(post('/api/agent', { message: 'hello' }));
     const { notices, questions } = await body(get('/api/notices'));
     const [session] = (await body(get('/api/sessions'))).sessions;
@@ -117,6 +139,7 @@ describeRow('the API', (atEnd) => {
       'post /api/agent/cancel': () => post('/api/agent/cancel', { runId }),
       // The run that was just cancelled ends its feed.
       'get /api/feed': () => get(`/api/feed?run=${runId}`),
+      'get /api/file': () => get(`/api/file?message=${encodeURIComponent(file)}`),
       'get /api/sessions': () => get('/api/sessions'),
       'get /api/sessions/show': () => get(`/api/sessions/show?id=${session.id}`),
       'get /api/sessions/messages': () => get(`/api/sessions/messages?id=${session.id}&limit=1`),
