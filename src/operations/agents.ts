@@ -5,7 +5,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { AgentService } from '../service/agent-service.ts';
 import type { RunResult } from '../store/reads/read-run-result.ts';
-import { operation, Refusal } from './operation.ts';
+import { type Caller, operation, Refusal } from './operation.ts';
 
 export type AgentDeps = {
   readonly agents: Pick<
@@ -80,14 +80,15 @@ export const sendMessage = operation({
   }),
   answer: acceptedMessage,
   refusals: ['invalid_input', 'key_reused'],
-  run: ({ agents }: AgentDeps, { files = [], timeoutMs, prompt, ...input }) => {
+  run: ({ agents }: AgentDeps, { files = [], timeoutMs, prompt, ...input }, caller) => {
     const override = {
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(prompt !== undefined && { prompt: cleanText(prompt) }),
     };
     const sent = files.map(({ name, data }) => ({ name, bytes: Buffer.from(data, 'base64') }));
     const isSet = Object.keys(override).length > 0;
-    return orRefusal(agents.send({ ...input, files: sent, ...(isSet && { override }) }));
+    const asked = { ...input, key: keyFor(caller, input.key) };
+    return orRefusal(agents.send({ ...asked, files: sent, ...(isSet && { override }) }));
   },
 });
 
@@ -103,8 +104,8 @@ export const steerSession = operation({
   input: z.strictObject({ session: name, message, key }),
   answer: acceptedMessage,
   refusals: ['invalid_input', 'key_reused'],
-  run: ({ agents }: AgentDeps, { session, message: text, key: once }) =>
-    orRefusal(agents.steer(session, text, once)),
+  run: ({ agents }: AgentDeps, { session, message: text, key: once }, caller) =>
+    orRefusal(agents.steer(session, text, keyFor(caller, once))),
 });
 
 /** Its run is waited for, followed and cancelled like any other. */
@@ -119,8 +120,8 @@ export const summarizeSession = operation({
   input: z.strictObject({ ...choice, key }),
   answer: acceptedMessage,
   refusals: ['invalid_input', 'not_possible', 'key_reused'],
-  run: async ({ agents }: AgentDeps, input) =>
-    (await orRefusal(agents.requestSummary(input))) ??
+  run: async ({ agents }: AgentDeps, input, caller) =>
+    (await orRefusal(agents.requestSummary({ ...input, key: keyFor(caller, input.key) }))) ??
     new Refusal('not_possible', 'The session is busy. Try again when its run has ended.'),
 });
 
@@ -152,6 +153,11 @@ export const showBusy = operation({
 function isBase64(data: string): boolean {
   const units = data.replace(/={1,2}$/, '').length;
   return data.length % 4 === 0 && Buffer.from(data, 'base64').length === Math.floor((units * 3) / 4);
+}
+
+/** Keys belong to the token, so that one program learns nothing of another's; the owner's are as given, for `why`. */
+function keyFor({ by }: Caller, given: string | undefined): string | undefined {
+  return given !== undefined && by.startsWith('token:') ? `${by}/${given}` : given;
 }
 
 /** Turns what the service doesn't accept into a refusal. */

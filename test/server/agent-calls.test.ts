@@ -27,7 +27,14 @@ async function aGateway(over: Partial<AgentService> = {}) {
     });
     return { status: answer.status, error: JSON.parse(answer.body || '{}').error };
   };
-  return { post, sent, port, token };
+  const tokenOf = async (name: string) => {
+    const answer = await send({
+      ...{ port, path: '/api/tokens/create', method: 'POST', headers },
+      body: JSON.stringify({ name, scopes: ['operate'] }),
+    });
+    return (JSON.parse(answer.body) as { readonly secret: string }).secret;
+  };
+  return { post, sent, port, token, tokenOf };
 }
 
 const file = (data: string, name = 'a.txt') => ({ name, data });
@@ -103,6 +110,20 @@ it('says which session is unknown, which is busy, and whose key was reused', asy
     error: { code: 'invalid_input', text: 'Because.' },
   });
   expect(await post('agent/summarize', {})).toMatchObject({ status: 409, error: { code: 'not_possible' } });
+});
+
+it('keeps the keys of each token apart, and those of the owner as they are', async () => {
+  const { post, sent, tokenOf } = await aGateway();
+  const secrets = [await tokenOf('ann'), await tokenOf('bob')];
+  for (const secret of secrets)
+    for (const path of ['agent', 'agent/summarize'])
+      await post(path, path === 'agent' ? { message: 'x', key: 'mine' } : { key: 'mine' }, {
+        authorization: `Bearer ${secret}`,
+      });
+  await post('agent', { message: 'x', key: 'mine' });
+  expect(sent.mock.calls.map(([input]) => (input as { readonly key: string }).key)).toEqual([
+    ...['token:ann/mine', 'token:ann/mine', 'token:bob/mine', 'token:bob/mine', 'mine'],
+  ]);
 });
 
 it('passes the idempotency key of the header on', async () => {
