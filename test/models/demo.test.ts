@@ -57,6 +57,7 @@ describe('the demo model', () => {
 
   it.each([
     ['ask me', 'write', '{"path":"demo-note.md"'],
+    ['send me a file', 'write', '{"path":"demo-file.md"'],
     ['read a page', 'web_fetch', '{"url":"http://127.0.0.1:7411/page/about.html"}'],
     ['read https://example.org/a', 'web_fetch', '{"url":"https://example.org/a"}'],
     ['use weather Oslo', 'weather', '{"place":"Oslo"}'],
@@ -82,6 +83,19 @@ describe('the demo model', () => {
     expect(callIn(events)).toMatchObject({ name });
     expect(JSON.stringify(events)).toContain(JSON.stringify(json).slice(1, -1));
     expect(callIn(await say(said, []))).toBeUndefined();
+  });
+
+  it('writes a file, sends it with a message, and says so', async () => {
+    const tools = ['write', 'message'].map((name) => ({ ...statusTool, name }));
+    const { demo } = aDemo();
+    const turn = (messages: readonly LlmMessage[]) => eventsOf(demo, aRequest({ messages, tools }));
+    const asked = [aUserMessage('please send me a file')];
+    const first = await turn(asked);
+    const second = await turn(continueRun(asked, first));
+    expect(callIn(second)).toMatchObject({ name: 'message' });
+    expect(JSON.stringify(second)).toContain(String.raw`\"files\":[\"demo-file.md\"]`);
+    const last = await turn(continueRun(continueRun(asked, first), second));
+    expect(textIn(last)).toContain('That was the file.');
   });
 
   it('stays silent on request', async () => {
