@@ -49,6 +49,13 @@ const never: readonly (readonly [what: string, deed: Deed])[] = [
   ['all files together are too large', (f) => writeFile(join(f, 'data'), Buffer.alloc(maxSkillBytes))],
   ['it has too many files', (f) => fill(f, maxSkillFiles)],
   ['a sub-folder has too many folders', (f) => fill(join(f, 'scripts'), maxSkillFiles, 'folders')],
+  [
+    'its folders have too many files together',
+    async (f) => {
+      await fill(f, maxSkillFiles - 10);
+      await fill(join(f, 'scripts'), 20);
+    },
+  ],
   ['it is deep', (f) => mkdir(join(f, ...Array(30).fill('d')), { recursive: true })],
   ['its name is not the folder’s', (f) => write(f, weatherText.replace('weather', 'whether'))],
   ['its name is a path', (f) => write(f, weatherText.replace('name: weather', 'name: ../../weather'))],
