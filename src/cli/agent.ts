@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { z } from 'zod';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
@@ -7,6 +7,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { withPiece } from '../client/text-piece.js';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { bytesOf } from '../config/units.ts';
 import { stripText } from '../logging/redaction.ts';
 import { maxMessageChars, maxMessageFiles, sendMessage, waitForRun } from '../operations/agents.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -53,7 +54,7 @@ export async function runAgent({
     );
   const config = loadConfig();
   const ask = createAsk(await askRunningGateway(config), { key, config, token: await tokenOf(config) });
-  const sent = await readFiles(files);
+  const sent = await readFiles(files, config.media.maxMb);
   const accepted = await ask(sendMessage, { ...input, key, ...(sent.length > 0 && { files: sent }) });
   const { runId } = accepted;
   if (!waits && !streams) {
@@ -69,10 +70,16 @@ export async function runAgent({
   return result.status === 'ok' ? 0 : 1;
 }
 
-/** Reads files to send. Throws `invalid_input` for one that can't be read. */
-async function readFiles(paths: readonly string[]) {
+/** Reads files to send. Throws `invalid_input` for one that can't be read, and if they are too large together. */
+async function readFiles(paths: readonly string[], maxMb: number) {
   if (paths.length > maxMessageFiles)
     throw new ParleyError('invalid_input', `A message may have ${maxMessageFiles} files.`);
+  const sizes = await Promise.all(paths.map(async (path) => (await stat(path).catch(() => undefined))?.size));
+  if (sizes.reduce<number>((sum, size = 0) => sum + size, 0) > bytesOf(maxMb))
+    throw new ParleyError(
+      'invalid_input',
+      `The files are too large: together they may have ${maxMb} MB (media.maxMb).`,
+    );
   return Promise.all(
     paths.map(async (path) => {
       try {

@@ -61,12 +61,16 @@ export function mountRequestAuth(
     }
     const status = statusOf(error);
     // A program reads no answer before it has sent everything, so what is too large is read, and dropped.
-    if (status === 413 && speaksOpenAi(request.url)) reply.removeHeader('connection');
+    if (status === 413 && takesFiles(request)) reply.removeHeader('connection');
     if (status < 500) return refuse(reply, { status, code: 'invalid_request' });
     deps.log.error({ path: request.routeOptions.url, reason: String(error) }, 'http.failed');
     return refuse(reply, { status: 500, code: 'internal' });
   });
   return (request) => identify(app, request, deps);
+}
+
+function takesFiles({ url, routeOptions: { config } }: FastifyRequest): boolean {
+  return speaksOpenAi(url) || (config.isUpload === true && config.call !== 'none');
 }
 
 async function refusalOf(

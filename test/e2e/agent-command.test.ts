@@ -1,5 +1,5 @@
 /** `parley agent`: from the command line through the entrance, the lane and the run, and back. */
-import { writeFile } from 'node:fs/promises';
+import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
@@ -76,6 +76,26 @@ describeRow('parley agent', (atEnd) => {
     ]);
     const nothing = await agent('--message', 'look', '--file', join(dataDir, 'no.txt'));
     expect(nothing).toMatchObject({ code: 1, stderr: expect.stringContaining("can't be read (ENOENT)") });
+    await truncate(path, 21 * 1024 * 1024);
+    expect(await agent('--message', 'look', '--file', path)).toMatchObject({
+      code: 1,
+      stderr: 'The files are too large: together they may have 20 MB (media.maxMb).\n',
+    });
+  });
+
+  test('answers a program that sends far too much before it reads', async ({ expect }) => {
+    const before = readStore(dataDir, 'select id from inbox');
+    const token = (await readFile(join(dataDir, 'token'), 'utf8')).trim();
+    const data = Buffer.alloc(30_000_000).toString('base64');
+    const body = JSON.stringify({ message: 'look', files: [{ name: 'large', data }] });
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'x-parley': '1' };
+    // Closing the connection loses the answer only sometimes.
+    for (let time = 0; time < 5; time += 1) {
+      const answer = await fetch(`${parley.url}/api/agent`, { method: 'POST', headers, body });
+      expect(answer.status).toBe(413);
+      expect(await answer.json()).toMatchObject({ error: { code: 'invalid_request' } });
+    }
+    expect(readStore(dataDir, 'select id from inbox')).toEqual(before);
   });
 
   test('gives one run its own time and instructions, as why shows', async ({ expect }) => {
@@ -102,6 +122,7 @@ describeRow('parley agent', (atEnd) => {
     expect(summary).toMatchObject({ code: 0, stdout: expect.stringContaining('done\n'), stderr: '' });
     const steered = await agent('steer', 'hello', ...session);
     expect(steered).toMatchObject({ code: 0, stderr: '' });
+    await untilAtRest(dataDir, 0);
     expect((await command('why', steered.stdout.trim())).stdout).toContain(steered.stdout.trim());
     const unknown = await agent('steer', 'hello', '--session', 'main:no:such:dm:one');
     expect(unknown).toMatchObject({ code: 1, stderr: 'There is no session main:no:such:dm:one.\n' });
