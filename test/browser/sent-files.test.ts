@@ -102,7 +102,7 @@ describe('files in the page', () => {
         const { scrollHeight, scrollTop, clientHeight } = element as unknown as ScrollBox;
         return scrollHeight - scrollTop - clientHeight;
       });
-    await expect.poll(below, { timeout: 5_000 }).toBeLessThan(2);
+    await expect.poll(below).toBeLessThan(2);
   });
 
   it('executes nothing of a file, whatever it claims to be, and no name that looks like markup', async () => {
