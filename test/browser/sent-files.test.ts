@@ -85,14 +85,16 @@ describe('files in the page', () => {
     gateway.session.say(gateway.route, { text: 'a long message '.repeat(300) });
     // Not every browser anchors what is in view.
     await page.evaluate("document.getElementById('scroll').style.overflowAnchor = 'none'");
-    const arriving = Promise.withResolvers<void>();
+    const [asked, arriving] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await page.route('**/api/file*', async (route) => {
+      asked.resolve();
       await arriving.promise;
       await route.continue();
     });
     const { key } = await send(aPng(800, 600), { name: 'late.png', mimeType: 'image/png' });
     gateway.session.say(gateway.route, { text: 'below the image' });
     await page.getByText('below the image').last().waitFor();
+    await asked.promise;
     // The page also scrolls whenever it shows anything new.
     await page.evaluate('for (let id = 0; id < 10_000; id += 1) clearTimeout(id)');
     arriving.resolve();

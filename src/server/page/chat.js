@@ -259,11 +259,15 @@ const withoutResult = (page, id) => page.state().results.filter((result) => resu
 
 /** Actions around the conversation: scrolling, lanes, notices and sign-out. */
 function frameActions(page, connection, outbox) {
+  let lastTop = 0;
   return {
     toEnd: () => page.update({ isAtEnd: true }),
     scrolled: (event) => {
       const { scrollHeight, scrollTop, clientHeight } = event.target;
-      const isAtEnd = scrollHeight - scrollTop - clientHeight < nearEndPx;
+      const isNear = scrollHeight - scrollTop - clientHeight < nearEndPx;
+      // The event of an earlier scroll can come after the content has grown; only scrolling up leaves the end.
+      const isAtEnd = isNear || (page.state().isAtEnd && scrollTop >= lastTop);
+      lastTop = scrollTop;
       if (isAtEnd !== page.state().isAtEnd) page.update({ isAtEnd });
     },
     imageShown: () => page.state().isAtEnd && scrollToEnd(),
