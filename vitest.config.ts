@@ -23,8 +23,8 @@ export default defineConfig({
     // One process for many files: no test changes what the next one finds (test/architecture), and loading Parley
     // anew for each file took half of what most files take.
     isolate: false,
-    // Most tests wait for other processes: three files at a time even where there are only two cores.
-    maxWorkers: 3,
+    // Most tests wait for other processes: four files at a time even where there are only two cores.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/drop-spares.ts'],
     setupFiles: ['compiled-once', 'patient-vitest', 'whole-lengths'].map((name) => `test/support/${name}.ts`),
