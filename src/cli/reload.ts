@@ -126,7 +126,10 @@ export async function takeUpSettings(
     return { lines, failed: failed.map(({ plugin }) => plugin) };
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    const lines = [`What is running hasn't taken this up: ${problem}`, `Then run: ${parleyCommand} reload`];
+    const lines = [
+      `The running processes haven't applied this: ${problem}`,
+      `Then run: ${parleyCommand} reload`,
+    ];
     return { lines, failed: [] };
   }
 }

@@ -129,7 +129,7 @@ describeRow('the feed of a gateway', (atEnd) => {
     expect(events.findLast(({ kind }) => kind === 'answer')).toMatchObject({ text: 'Yes, indeed.' });
     await until(() => run.isClosed(), { what: 'the EventSource has given up' });
     expect(run.ends()).toEqual([body.runId]);
-    // Whoever asks later gets the same at once.
+    // A later reader gets the same at once.
     const late = followSocket(feedOf({ run: body.runId }), pageToken);
     await until(() => late.ends().length > 0 && !late.isOpen(), { what: 'it has ended' });
     expect(late.frames.map(({ type }) => type)).toEqual(['snapshot', 'event', 'event']);

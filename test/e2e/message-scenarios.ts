@@ -5,7 +5,7 @@ import { type Acting, callsFirst, firstId, type Scenario } from './kill-scenario
 import { answerTo } from './questions.ts';
 
 const question = 'question-1';
-/** Files can't be read for a stranger; whoever plays owns Parley. */
+/** No file is read for a stranger, so the person in these scenarios is the owner. */
 const owned = {
   PARLEY_OWNERS: Array.from({ length: 20 }, (_, index) => `telegram:${firstId + index}`).join(),
 };
