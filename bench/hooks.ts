@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatSessionKey } from '#contracts/session-key.ts';
 import { systemClock } from '../src/channel-kit/system-clock.ts';
 import type { CallRule } from '../src/config/config.ts';
 import {
@@ -16,7 +17,6 @@ import { defineTool, type ToolRun } from '../src/contracts/tool.ts';
 import { createHooks, type Hooks } from '../src/hooks/hooks.ts';
 import { createPermit } from '../src/runs/permit-call.ts';
 import { persistHookOf, toolHooksOf } from '../src/runs/run-hooks.ts';
-import { formatSessionKey } from '../src/sessions/session-key.ts';
 import type { Figure } from './figure.ts';
 import { median } from './statistics.ts';
 

@@ -23,7 +23,7 @@ export type EventKey = Brand<'EventKey'>;
 
 /** An agent profile, for example `main`. `agent` is reserved. */
 export type AgentId = Brand<'AgentId'>;
-/** Names one conversation of one agent; only `sessions/session-key.ts` creates or parses it. */
+/** Names one conversation of one agent; only `contracts/session-key.ts` creates or parses it. */
 export type SessionKey = Brand<'SessionKey'>;
 /** One session under a key; `/new` starts another under the same key. */
 export type SessionId = Brand<'SessionId'>;

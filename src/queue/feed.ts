@@ -5,7 +5,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import { type ClientEvent, changesLane, type FeedEvent, isForClients } from '#contracts/feed.ts';
 import type { Log } from '#contracts/log.ts';
-import { topLaneOf } from '../sessions/session-key.ts';
+import { topLaneOf } from '#contracts/session-key.ts';
 import type { LiveEvents } from './live-events.ts';
 
 /** Tells a subscriber that it was too slow: this many events didn't fit in its buffer. */

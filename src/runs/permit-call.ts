@@ -2,10 +2,10 @@
 // → what a person has already approved, once or for longer → otherwise a person is asked.
 
 import { type Authority, lowestAuthority } from '#contracts/outcome.ts';
+import { parseSessionKey, topLaneOf } from '#contracts/session-key.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import type { Permit, PermitRequest } from '../agent/loop-config.ts';
 import type { CallRule } from '../config/config.ts';
-import { parseSessionKey, topLaneOf } from '../sessions/session-key.ts';
 import { readRunCause } from '../store/approvals/call-approval.ts';
 import { isGranted } from '../store/approvals/grant.ts';
 import type { Store } from '../store/base/command.ts';

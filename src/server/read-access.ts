@@ -1,5 +1,5 @@
+import { parseSessionKey, topLaneOf } from '#contracts/session-key.ts';
 import { programAccount } from '../service/program-calls.ts';
-import { parseSessionKey, topLaneOf } from '../sessions/session-key.ts';
 import type { Identity } from './identity.ts';
 
 /** Says whether the caller may read a lane. A token with only the scope `chat` may read its own conversations. */

@@ -5,7 +5,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { RunTarget } from '#contracts/route.ts';
-import { parseSessionKey } from '../sessions/session-key.ts';
+import { parseSessionKey } from '#contracts/session-key.ts';
 import { type OwnerSearch, readOwnerPlace } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import { type LaneRef, type LaneSpec, newRowId } from '../store/base/keys.ts';

@@ -5,8 +5,8 @@
 
 import { ParleyError } from '#contracts/errors.ts';
 import type { ChannelId, ConversationId, PeerId, SessionKey } from '#contracts/ids.ts';
+import { formatSessionKey, parseSessionKey } from '#contracts/session-key.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
-import { formatSessionKey, parseSessionKey } from './session-key.ts';
 
 /** Which accounts belong to one person. */
 export type Identities = {

@@ -1,9 +1,9 @@
 /** Decides which conversation an event belongs to, by platform ids only, never by names (spec 2). */
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type AgentId, type ConversationId, peerId, type SessionKey } from '#contracts/ids.ts';
+import { type DirectKeyParts, formatSessionKey, type GroupKeyParts } from '#contracts/session-key.ts';
 import type { Binding } from '../config/config.ts';
 import { type IdentityLinks, platformRef } from './identities.ts';
-import { type DirectKeyParts, formatSessionKey, type GroupKeyParts } from './session-key.ts';
 
 /** How finely direct conversations are separated; each wider scope ignores one more segment. */
 export type DmScope = 'per-account-channel-peer' | 'per-channel-peer' | 'per-peer' | 'main';

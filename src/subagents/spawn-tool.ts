@@ -5,6 +5,7 @@ import { agentId, type SessionKey } from '#contracts/ids.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { formatSessionKey } from '#contracts/session-key.ts';
 import {
   agentTypeOf,
   defineTool,
@@ -18,7 +19,6 @@ import type { AgentSettings } from '../config/config.ts';
 import { hookRunOf } from '../hooks/hook-run.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import type { Models } from '../models/models.ts';
-import { formatSessionKey } from '../sessions/session-key.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { LaneSpec } from '../store/base/keys.ts';

@@ -1,6 +1,6 @@
 import type { DecidingHook, HookDecisions, HookEvent, HookRun, ObservingHook } from '#contracts/hook.ts';
 import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
-import { formatSessionKey } from '../../src/sessions/session-key.ts';
+import { formatSessionKey } from '#contracts/session-key.ts';
 
 const agent = agentId('main');
 const [account, channel, group] = [accountId('77'), channelId('net'), conversationId('-1')];

@@ -1,8 +1,8 @@
+import { formatSessionKey } from '#contracts/session-key.ts';
 import type { ChildMode, SpawnLimits } from '../../src/contracts/child.ts';
 import type { AgentId, SessionKey } from '../../src/contracts/ids.ts';
 import type { MessagePart } from '../../src/contracts/message.ts';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
-import { formatSessionKey } from '../../src/sessions/session-key.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { LaneSpec } from '../../src/store/base/keys.ts';
 import { childIdOf } from '../../src/store/children/child.ts';

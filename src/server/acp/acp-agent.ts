@@ -15,12 +15,12 @@ import type {
   StopReason,
 } from '@agentclientprotocol/sdk';
 import { parleyCommand } from '#channel-kit/own-commands.ts';
+import { parseSessionKey } from '#contracts/session-key.ts';
 import { cancelRun } from '../../operations/agents.ts';
 import type { GatewayDeps } from '../../operations/list.ts';
 import { type Caller, Refusal } from '../../operations/operation.ts';
 import { listMessages } from '../../operations/sessions.ts';
 import { type AcceptedCall, type ProgramCalls, programLaneKey } from '../../service/program-calls.ts';
-import { parseSessionKey } from '../../sessions/session-key.ts';
 import type { RunResult } from '../../store/reads/read-run-result.ts';
 import { readSessionReports } from '../../store/reads/read-sessions.ts';
 import { watchPermissions } from './permissions.ts';

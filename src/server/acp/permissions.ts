@@ -1,9 +1,9 @@
 /** Asks the editor about calls of its conversation that wait for an approval, each question once. */
 import type { AgentContext, PermissionOption, RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import { topLaneOf } from '#contracts/session-key.ts';
 import { answerApproval } from '../../operations/approvals.ts';
 import type { GatewayDeps } from '../../operations/list.ts';
 import type { Caller } from '../../operations/operation.ts';
-import { topLaneOf } from '../../sessions/session-key.ts';
 import { type CallApproval, readOpenCallApprovals } from '../../store/approvals/call-approval.ts';
 import { kindOf, type TurnUpdates, textContent } from './turn-updates.ts';
 

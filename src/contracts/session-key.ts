@@ -3,7 +3,7 @@
  * percent-encoded in segments, so a bare `*` always means "any". Every conversation has exactly one spelling: a key
  * that isn't canonical doesn't parse.
  */
-import { ParleyError } from '#contracts/errors.ts';
+import { ParleyError } from './errors.ts';
 import {
   type AccountId,
   type AgentId,
@@ -18,7 +18,7 @@ import {
   type SessionKey,
   type ThreadId,
   threadId,
-} from '#contracts/ids.ts';
+} from './ids.ts';
 
 /** A conversation with one person. `null` stands for a segment that the DM scope ignores, written `*`. */
 export type DirectKeyParts = {

@@ -7,7 +7,7 @@ import {
   type GroupKeyParts,
   parseSessionKey,
   type SessionKeyParts,
-} from '../../src/sessions/session-key.ts';
+} from '#contracts/session-key.ts';
 import { holds } from '../support/holds.ts';
 import { isLong } from '../support/long-run.ts';
 
