@@ -1,5 +1,11 @@
 import { type Browser, chromium } from 'playwright-core';
 
+const unwanted = [
+  ...['SpareRendererForSitePerProcess', 'Translate', 'OptimizationHints', 'MediaRouter', 'HttpsUpgrades'],
+  // Two pages behind the address bar that nobody sees: each new context loaded both, which cost more than ours.
+  ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'],
+];
+
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -10,7 +16,7 @@ const flags = [
   '--disable-sync',
   // One process for all pages, none kept in reserve, and no animations.
   '--renderer-process-limit=1',
-  '--disable-features=SpareRendererForSitePerProcess,Translate,OptimizationHints,MediaRouter,HttpsUpgrades',
+  `--disable-features=${unwanted.join(',')}`,
   '--force-prefers-reduced-motion',
 ];
 
