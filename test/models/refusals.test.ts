@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RefusalClass } from '#contracts/model.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { faultIn } from '../../src/models/model-fault.ts';
@@ -14,43 +14,52 @@ import { aRequest, aUserMessage, eventsOf, failureIn } from './builders.ts';
 const apis = { anthropic: createAnthropicProvider, openai: createOpenAiProvider } as const;
 type Api = keyof typeof apis;
 
-type Sent = { readonly key: string; readonly body: Readonly<Record<string, unknown>>; readonly path: string };
+type Sent = { readonly key: string; readonly body: Readonly<Record<string, unknown>> };
+type Answer = (sent: Sent) => Pick<ErrorBody, 'status' | 'body' | 'headers'>;
 
-/** Starts a server that answers every call with one answer. */
-async function aServer(
-  answer: (sent: Sent, count: number) => Pick<ErrorBody, 'status' | 'body' | 'headers'>,
-) {
-  const calls: Sent[] = [];
-  const server = createServer(async (request, response) => {
-    const pieces: Buffer[] = [];
-    for await (const piece of request) pieces.push(piece);
-    const key = String(request.headers.authorization ?? request.headers['x-api-key'] ?? '');
-    const sent = { key, body: JSON.parse(Buffer.concat(pieces).toString()), path: request.url ?? '' };
-    calls.push(sent);
-    const { status, body, headers } = answer(sent, calls.length);
-    const text = typeof body === 'string' ? body : JSON.stringify(body);
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
-  });
+/** By the first part of a call's path. One server for all of them: to start one took as long as most tests here. */
+const answers = new Map<string, Answer>();
+const server = createServer(async (request, response) => {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece);
+  const key = String(request.headers.authorization ?? request.headers['x-api-key'] ?? '');
+  const answer = answers.get(request.url?.split('/')[1] ?? '');
+  if (answer === undefined) throw new Error(`nobody asked for ${request.url}`);
+  const { status, body, headers } = answer({ key, body: JSON.parse(Buffer.concat(pieces).toString()) });
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+});
+beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+/** Returns an address of the server whose calls are answered so, and those calls. */
+function answering(answer: Answer) {
+  const calls: Sent[] = [];
+  const name = String(answers.size);
+  answers.set(name, (sent) => {
+    calls.push(sent);
+    return answer(sent);
   });
-  return { calls, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  return { calls, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}` };
 }
 
 async function ask(api: Api, error: Pick<ErrorBody, 'status' | 'body' | 'headers'>, request = aRequest()) {
-  const server = await aServer(() => error);
+  const served = answering(() => error);
   const notes: KeyNote[] = [];
   const access: ApiAccess = {
     apiKeys: ['key-one', 'key-two'],
-    baseUrl: `${server.url}/v1`,
+    baseUrl: `${served.url}/v1`,
     noteKey: (note) => notes.push(note),
   };
   const provider = apis[api]({ ...access, model: 'some-model' });
   const failure = failureIn(await eventsOf(provider, request));
   if (failure === undefined) throw new Error('no failure');
-  return { failure, notes, keys: new Set(server.calls.map(({ key }) => key)).size };
+  return { failure, notes, keys: new Set(served.calls.map(({ key }) => key)).size };
 }
 
 /** What follows from each class: kind, whether the next key is tried, and what follows with a fallback model. */
@@ -104,14 +113,14 @@ it('tries the next key if a stream breaks off over the first one, until all are 
   const refused = { ...chunk, choices: [], error: { code: 402, message: 'Insufficient credits' } };
   const answer = { ...chunk, choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] };
   let works = 'Bearer key-two';
-  const server = await aServer(({ key }) => ({
+  const served = answering(({ key }) => ({
     status: 200,
     headers: { 'content-type': 'text/event-stream' },
     body: `data: ${JSON.stringify(key === works ? answer : refused)}\n\ndata: [DONE]\n\n`,
   }));
   const notes: KeyNote[] = [];
   const provider = createOpenAiProvider({
-    ...{ model: 'm', apiKeys: ['key-one', 'key-two'], baseUrl: `${server.url}/v1` },
+    ...{ model: 'm', apiKeys: ['key-one', 'key-two'], baseUrl: `${served.url}/v1` },
     noteKey: (note) => notes.push(note),
   });
   const first = failureIn(await eventsOf(provider));
@@ -125,12 +134,12 @@ it('tries the next key if a stream breaks off over the first one, until all are 
 it('asks again without the images that broke a stream', async () => {
   const refused = { error: { object: 'error', message: 'The model is not multimodal', code: 400 } };
   const answer = { id: 'a', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] };
-  const server = await aServer(({ body }) => ({
+  const served = answering(({ body }) => ({
     status: 200,
     headers: { 'content-type': 'text/event-stream' },
     body: `data: ${JSON.stringify(JSON.stringify(body).includes('image_url') ? refused : answer)}\n\ndata: [DONE]\n\n`,
   }));
-  const provider = createOpenAiProvider({ model: 'm', apiKeys: ['key'], baseUrl: `${server.url}/v1` });
+  const provider = createOpenAiProvider({ model: 'm', apiKeys: ['key'], baseUrl: `${served.url}/v1` });
   const picture = { type: 'image', mimeType: 'image/png', base64: 'aGk=' } as const;
   const request = aRequest({
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Look' }, picture] }],
