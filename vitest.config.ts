@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { testBundleFolder } from './bin/bundle.mjs';
 import { LongestFirst } from './test/support/longest-first.ts';
-import { oneThreadCollects } from './test/support/node-flags.ts';
+import { collectorFlags } from './test/support/node-flags.ts';
 import { patienceMs } from './test/support/patience.ts';
 
 const bundle = testBundleFolder(import.meta.dirname);
@@ -18,7 +18,7 @@ export default defineConfig({
     pool: 'forks',
     // Threads and gateways that the tests start come from the bundle if it is that of the sources, as after
     // `npm test` has made it: reading them file by file was a third of the suite's processor time.
-    execArgv: [...oneThreadCollects, ...(isBundled ? ['--import', useBundle.href] : [])],
+    execArgv: [...collectorFlags, ...(isBundled ? ['--import', useBundle.href] : [])],
     env: isBundled ? { PARLEY_TEST_BUNDLE: bundle } : {},
     // One process for many files: no test changes what the next one finds (test/architecture), and loading Parley
     // anew for each file took half of what most files take.
