@@ -54,8 +54,8 @@ type Read = (sql: string) => Promise<readonly Record<string, unknown>[]>;
 /** Copies a table's only row, with other values in some columns. */
 async function copyRows(read: Read, table: string, values: string): Promise<void> {
   const copy = `jsonb_populate_record(null::"${table}", to_jsonb(one) || jsonb_build_object(${values}))`;
-  await read(`insert into "${table}" select (${copy}).* from (select * from "${table}" limit 1) as one,
-    generate_series(1, ${many}) as n; analyze "${table}"; select pg_stat_force_next_flush()`);
+  await read(`insert into "${table}" select copy.* from (select * from "${table}" limit 1) as one,
+    generate_series(1, ${many}) as n, ${copy} as copy; analyze "${table}"; select pg_stat_force_next_flush()`);
 }
 
 /** Returns the answer, and how many rows of the tables were read for it. */
