@@ -29,6 +29,7 @@ export type DirectKeyParts = {
   readonly peer: PeerId | null;
 };
 
+/** A conversation of several people. */
 export type GroupKeyParts = {
   readonly kind: 'group';
   readonly agent: AgentId;
