@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { identifiersArePlain, titlesArePlain, wordsArePlain } from './plain-words.ts';
 import * as rules from './rules.ts';
-import { readSourceTree, type SourceTree } from './source-tree.ts';
+import { onlySyntax, readSourceTree, type SourceTree } from './source-tree.ts';
 
 const folders: string[] = [];
 afterAll(() => {
@@ -104,10 +104,10 @@ function brokenTree(): SourceTree {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
   }
-  return readSourceTree(root);
+  return readSourceTree(root, 'tsconfig.json');
 }
 
-const real = readSourceTree(process.cwd());
+const real = readSourceTree(process.cwd(), onlySyntax);
 const broken = brokenTree();
 
 const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [

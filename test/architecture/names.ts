@@ -2,7 +2,7 @@ import { join, relative } from 'node:path';
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import * as is from 'typescript/unstable/ast/is';
 import { API } from 'typescript/unstable/sync';
-import { resolveImport } from './source-tree.ts';
+import { onlySyntax, resolveImport } from './source-tree.ts';
 
 /** The names that a file exports, and those that it uses. */
 export type Names = {
@@ -24,11 +24,11 @@ export type Names = {
 
 export type Export = { readonly name: string; readonly isType: boolean };
 
-/** Reads the names in every file of the project of `<root>/tsconfig.json`. */
+/** Reads the names in every file of the project below `root`. */
 export function readNames(root: string): readonly Names[] {
   const api = new API({ cwd: root });
   try {
-    const [project] = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') }).getProjects();
+    const [project] = api.updateSnapshot({ openProject: join(root, onlySyntax) }).getProjects();
     if (project === undefined) throw new Error(`no project in ${root}`);
     return project.program.getSourceFileNames().flatMap((name) => {
       const path = relative(root, name);

@@ -13,22 +13,26 @@ const isForeign = ({ path }: Names) =>
  */
 export function findUnusedExports(files: readonly Names[]): readonly string[] {
   const product = files.filter(isProduct);
-  const tests = files.filter((file) => !isProduct(file));
-  const isImported = (by: readonly Names[], path: string, name: string) =>
-    by.some(
-      ({ imported, identifiers }) =>
-        imported.has(`${path}#${name}`) ||
-        imported.has(`${path}#*`) ||
-        (imported.has(`${path}#?`) && identifiers.has(name)),
-    );
+  const isImportedByProduct = importedBy(product);
+  const isImportedByTest = importedBy(files.filter((file) => !isProduct(file)));
   return product
     .filter((file) => !isForeign(file))
     .flatMap(({ path, exported, identifiers }) => {
       const isUnused = exported.filter(({ name, isType }) => {
-        if (isImported(product, path, name)) return false;
+        if (isImportedByProduct(path, name)) return false;
         const isUsedInside = (identifiers.get(name) ?? 0) > 1;
-        return !isUsedInside || !(isType || isImported(tests, path, name));
+        return !isUsedInside || !(isType || isImportedByTest(path, name));
       });
       return isUnused.map(({ name }) => `${path}#${name}`);
     });
+}
+
+/** Says whether one of the files imports the name, be it with its whole module. */
+function importedBy(files: readonly Names[]): (path: string, name: string) => boolean {
+  const all = new Set(files.flatMap(({ imported }) => [...imported]));
+  return (path, name) =>
+    all.has(`${path}#${name}`) ||
+    all.has(`${path}#*`) ||
+    (all.has(`${path}#?`) &&
+      files.some(({ imported, identifiers }) => imported.has(`${path}#?`) && identifiers.has(name)));
 }
