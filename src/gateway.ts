@@ -37,6 +37,7 @@ import { createFeed } from './queue/feed.ts';
 import { alonePatienceMs, type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createRoomWaker, type RoomWaker } from './queue/room-waker.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
+import { createTaskSettler, type TaskSettler } from './queue/task-settler.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownFormatter } from './replies/markdown-formatter.ts';
 import { createTextShaper } from './replies/text-shaper.ts';
@@ -169,6 +170,7 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
   const workers = stage.works
     ? wireRuns(stage, { policy, host, plugins, active, wakes, rooms, outbox: deliverer })
     : undefined;
+  const tasks = createTaskSettler({ store, log, start: dispatcher.dispatch });
   const sweeper = startSweeper({
     ...{ store, clock, log, failures },
     onAlarm: (laneKey, waitedMs) => gatewayRole?.owner.onAlarm(laneKey, waitedMs),
@@ -182,11 +184,11 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
     },
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     ...{ worksOn: active.worksOn, deliver: deliverer.deliver, fetch: fetcher.fetch },
-    ...{ start: dispatcher.dispatch, resume: rooms.resume },
+    ...{ start: dispatcher.dispatch, resume: rooms.resume, settle: tasks.settle },
     ...(gatewayRole && { notifyWaiting: wireWaitingNotices(stage, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
-  wireEffects(stage, { active, wakes, deliverer, fetcher, host, workers, sweeper });
+  wireEffects(stage, { active, wakes, deliverer, fetcher, host, workers, sweeper, tasks });
   closers.add('intake', host.stopReceiving);
   const page = server && { ...(await server.listen()), signInLink: server.signInLink };
   const { url: healthUrl } = page ?? (await openHealth(stage, host));
@@ -234,6 +236,7 @@ type EffectTargets = {
   readonly host: ChannelHost;
   readonly workers: LaneWorkers | undefined;
   readonly sweeper: Sweeper;
+  readonly tasks: TaskSettler;
 };
 
 /** Connects a commit's effects to the stages here, or notifies the other processes about them. */
@@ -241,7 +244,7 @@ function wireEffects(
   { dispatcher, live, feed, log, loop, meters, hooks }: StageDeps,
   targets: EffectTargets,
 ): void {
-  const { active, wakes, deliverer, fetcher, host, workers, sweeper } = targets;
+  const { active, wakes, deliverer, fetcher, host, workers, sweeper, tasks } = targets;
   dispatcher.connect({
     cancel: (runId, reason) => {
       if (!active.cancel(runId, reason)) live.publish({ kind: 'cancel', runId });
@@ -266,6 +269,9 @@ function wireEffects(
     gaveUp: feed.gaveUp,
     childEnded: (id) => void hooks.observe('subagent_ended', { id }),
     sessionEnded: (sessionId) => void hooks.observe('session_end', { sessionId }),
+    taskChanged: ({ id, isUnsettled }) => {
+      if (isUnsettled) tasks.settle(id);
+    },
     reserve: (laneClass, most) => {
       loop.watchClosely();
       return workers?.reserve(laneClass, most);

@@ -7,6 +7,9 @@ import { revokeGrant } from './store/approvals/grant.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
 import { steerChild, stopChild } from './store/children/operate-child.ts';
 import { spawnChild } from './store/children/spawn-child.ts';
+import { delegate } from './store/delegation/delegate.ts';
+import { replyToSubtask, retryTask, stopTaskOrSubtask } from './store/delegation/operate-task.ts';
+import { settleTask } from './store/delegation/settle-task.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
 import { adoptPreview, recordPreview } from './store/delivery/preview.ts';
@@ -75,6 +78,11 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   decideOnPage,
   expireQuestion,
   commitToolTurn,
+  delegate,
+  settleTask,
+  stopTaskOrSubtask,
+  retryTask,
+  replyToSubtask,
   deleteOldBudgets,
   dismissNotice,
   endPartsAfterRestore,

@@ -24,8 +24,11 @@ export type ForkPoint = {
   readonly position: number;
 };
 
-/** `wait`: the parent's call stays open for the result. `announce`: the result arrives as a separate item. */
-export type ChildMode = 'wait' | 'announce';
+/**
+ * `wait`: the parent's call stays open for the result. `announce`: the result arrives as a separate item. `task`: it
+ * works on a subtask, and its end is the reply.
+ */
+export type ChildMode = 'wait' | 'announce' | 'task';
 
 const childState = z.enum(['queued', 'running', 'done']);
 /** `queued` until its lane is first claimed; `done` once its record is written. */
@@ -35,8 +38,8 @@ const childStatus = z.enum(['completed', 'failed', 'timed-out', 'stopped', 'lost
 /** How a child ended, judged by its run and never by its own words. `lost`: nothing was left that could work on it. */
 export type ChildStatus = z.output<typeof childStatus>;
 
-/** Who got the result: the parent's call, an item in a lane, or nobody, because nothing awaits it any more. */
-export type ChildTold = 'tool' | 'lane' | 'none';
+/** Who got the result: the parent's call, an item in a lane, the task, or nobody, because nothing awaits it any more. */
+export type ChildTold = 'tool' | 'lane' | 'task' | 'none';
 
 /** Total usage of its runs' model calls. */
 export type ChildUsage = {

@@ -38,7 +38,11 @@ export type KillPoint =
   | 'handing-over'
   | 'child-reserved'
   | 'child-finished'
-  | 'tree-stopped';
+  | 'tree-stopped'
+  | 'task-dispatched'
+  | 'reply-recorded'
+  | 'aggregating'
+  | 'projected';
 
 /** The probe of production: it does nothing. */
 export const noProbe: Probe = { reach: () => undefined };

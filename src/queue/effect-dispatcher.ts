@@ -1,5 +1,5 @@
 import type { Probe } from '#contracts/probe.ts';
-import type { Effects } from '../store/base/effects.ts';
+import type { ChangedTask, Effects } from '../store/base/effects.ts';
 import type { Reservation } from './lane-workers.ts';
 
 /** Dispatches the effects of a commit: wakes, deliveries, cancels. The sweep would find all of them, too. */
@@ -24,6 +24,7 @@ export type EffectHandlers = {
   /** A sub-agent has ended. */
   childEnded(id: string): void;
   sessionEnded(sessionId: string): void;
+  taskChanged(task: ChangedTask): void;
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
 
@@ -39,6 +40,7 @@ export function createEffectDispatcher(probe: Probe): EffectDispatcher {
       if (!handlers) return;
       if (effects.endedChildren.length > 0) probe.reach('child-finished');
       if (effects.stoppedChildren.length > 0) probe.reach('tree-stopped');
+      for (const point of effects.taskPoints) probe.reach(point);
       for (const { runId, reason } of effects.cancels) handlers.cancel(runId, reason);
       for (const wake of effects.wakes) handlers.wake(wake);
       for (const conversationKey of effects.deliveries) handlers.deliver(conversationKey);
@@ -47,9 +49,17 @@ export function createEffectDispatcher(probe: Probe): EffectDispatcher {
       for (const run of effects.gaveUp) handlers.gaveUp(run);
       for (const id of effects.endedChildren) handlers.childEnded(id);
       for (const id of effects.endedSessions) handlers.sessionEnded(id);
+      for (const task of effects.tasks) handlers.taskChanged(task);
       const woken = effects.wakes.map(({ laneKey }) => laneKey);
       const lanes = new Set([...woken, ...effects.arrivals, ...effects.changes]);
+      for (const { laneKey } of effects.tasks)
+        for (const key of [laneKey, conversationOf(laneKey)]) lanes.add(key);
       for (const laneKey of lanes) handlers.changed(laneKey);
     },
   };
+}
+
+/** Returns the conversation at the top of a sub-agent's lane: its key is the end of all keys below it. */
+function conversationOf(laneKey: string): string {
+  return laneKey.slice(laneKey.lastIndexOf('@') + 1);
 }

@@ -42,6 +42,8 @@ export type SweeperDeps = {
   start(effects: Effects): void;
   /** Counts what fails in a row; absent where nobody asks. */
   readonly failures?: Pick<FailureStreaks, 'failed' | 'worked'>;
+  /** Does what earlier steps have left of a task. */
+  settle(taskId: string): void;
   /** Lets runs continue whose budgets have room again. */
   resume(runs: readonly RunOutOfBudget[]): void;
   /** Notifies people whose messages have waited for long; absent if nobody is notified. */
@@ -224,6 +226,7 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
       .write(sweepChild, { childId })
       .then(deps.start)
       .catch((error: unknown) => log.warn({ childId, error }, 'sweep.child-failed'));
+  for (const taskId of sweep.tasks) deps.settle(taskId);
   deps.resume(sweep.withRoom);
   if (sweep.ahead.length > 0) {
     log.warn({ items: sweep.ahead.length }, 'sweep.clock-returned');

@@ -15,6 +15,7 @@ import { addPluginData } from './migrations/0005-add-plugin-data.ts';
 import { addApiCalls } from './migrations/0006-add-api-calls.ts';
 import { addRunEnds } from './migrations/0007-add-run-ends.ts';
 import { addOperationCalls } from './migrations/0008-add-operation-calls.ts';
+import { addTasks } from './migrations/0009-add-tasks.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -42,6 +43,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0006-add-api-calls': { adds: addApiCalls, fingerprint: 'f38d603eb20f68ca' },
   '0007-add-run-ends': { adds: addRunEnds, fingerprint: '7e5842025e9fb236' },
   '0008-add-operation-calls': { adds: addOperationCalls, fingerprint: '940fa41c6278a08a' },
+  '0009-add-tasks': { adds: addTasks, fingerprint: 'd19b70975e9042b9' },
 });
 
 /** Names of the migrations, in order. */

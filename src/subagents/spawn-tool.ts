@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import type { SpawnLimits, SpawnRefusal } from '#contracts/child.ts';
 import type { HookEvents } from '#contracts/hook.ts';
-import { agentId, type SessionKey } from '#contracts/ids.ts';
-import { isLaneClass } from '#contracts/lane-class.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
-import { formatSessionKey } from '#contracts/session-key.ts';
 import {
   agentTypeOf,
   defineTool,
@@ -21,8 +18,7 @@ import type { Hooks } from '../hooks/hooks.ts';
 import type { Models } from '../models/models.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import type { LaneSpec } from '../store/base/keys.ts';
-import { childIdOf } from '../store/children/child.ts';
+import { childIdOf, childLane } from '../store/children/child.ts';
 import { spawnChild } from '../store/children/spawn-child.ts';
 import { childRole, spawnableAgents } from './tool-policy.ts';
 
@@ -107,7 +103,7 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
         mode: wait ? 'wait' : 'announce',
         role,
         limits,
-        lane: childLane({ id, agentId: agent, depth: role.depth, parent }),
+        lane: childLane({ id, agent, depth: role.depth, parent }),
         ...(label !== undefined && { label }),
         ...(model !== undefined && { model }),
         ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
@@ -138,26 +134,6 @@ async function askHook(
   const { end } = await hooks.decide('subagent_spawning', { run: hookRunOf(run), ...spawn });
   if (end?.kind === 'decided') return `Not allowed: ${end.decision.reason}`;
   return end && `Not allowed: the hook ${end.owner} failed.`;
-}
-
-/** Returns a child's lane, whose mode makes its parent's messages reach it at its next step. */
-function childLane(child: {
-  readonly id: string;
-  readonly agentId: string;
-  readonly depth: number;
-  readonly parent: SessionKey;
-}): LaneSpec {
-  const { id, agentId: agent, depth, parent } = child;
-  const name = `sub-${depth}`;
-  return {
-    key: formatSessionKey({ kind: 'sub-agent', agent: agentId(agent), depth, child: id, parent }),
-    // A child deeper than the last class is refused by the step.
-    class: isLaneClass(name) ? name : 'sub-5',
-    agentId: agent,
-    chatKind: 'dm',
-    settings: { mode: 'steer', debounceMs: 0, quietMs: 0, cap: 20, drop: 'summarize' },
-    newSessionId: id,
-  };
 }
 
 function answer(value: Record<string, unknown>): ToolOutput {

@@ -27,7 +27,8 @@ const aliased = new Set(['contracts', 'channel-kit']);
 const innerOrders: Readonly<Record<string, readonly string[]>> = {
   store: [
     ['base'],
-    ['rows', 'alerts', 'money', 'delivery', 'approvals', 'waits', 'items', 'children', 'lanes'],
+    ['rows', 'alerts', 'money', 'delivery', 'approvals', 'waits', 'items', 'tasks', 'children', 'lanes'],
+    ['delegation'],
     ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
     ['migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
     ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'open-configured.ts', 'inspect-store.ts'],
@@ -113,6 +114,9 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
     writer: 'src/store/rows/run.ts',
   },
   children: { columns: ['state', 'status', 'told', 'endedAt'], writer: 'src/store/children/child.ts' },
+  tasks: { columns: ['state', 'told', 'endedAt'], writer: 'src/store/tasks/task.ts' },
+  subtasks: { columns: ['state', 'tries', 'endedAt'], writer: 'src/store/tasks/task.ts' },
+  taskMessages: { columns: ['state', 'status'], writer: 'src/store/tasks/task.ts' },
   outbox: {
     columns: ['state', 'attempts', 'sendingAt', 'endedAt', 'problem', 'receipts'],
     writer: 'src/store/delivery/part.ts',

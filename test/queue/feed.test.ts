@@ -60,7 +60,7 @@ it('tells the end of a run whose process has died, once', async () => {
   motion.connect({
     ...{ cancel: nothing, wake: nothing, deliver: nothing, fetch: nothing, changed: nothing },
     ...{ overflowed: nothing, reserve: nothing, gaveUp: feed.gaveUp },
-    ...{ childEnded: nothing, sessionEnded: nothing },
+    ...{ childEnded: nothing, sessionEnded: nothing, taskChanged: nothing },
   });
   const stream = feed.subscribe('a', new AbortController().signal);
   motion.dispatch({ ...noEffects(), gaveUp: [{ laneKey: 'a', runId: 'r', reason: 'gave_up' }] });

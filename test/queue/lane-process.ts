@@ -64,6 +64,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     overflowed: () => undefined,
     gaveUp: () => undefined,
     childEnded: () => undefined,
+    taskChanged: () => undefined,
     sessionEnded: () => undefined,
     reserve: (laneClass, most) => workers?.reserve(laneClass, most),
   });

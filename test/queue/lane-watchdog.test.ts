@@ -25,6 +25,7 @@ it('gives a lane that has waited for 10 s the first free slot, without any wake'
   const told: string[] = [];
   const sweeper = startSweeper({
     resume: () => undefined,
+    settle: () => undefined,
     store,
     clock,
     log: silentLog,

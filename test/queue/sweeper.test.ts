@@ -36,6 +36,7 @@ async function anHourLater(
   const worked = new Set<string>();
   const sweeper = startSweeper({
     resume: () => undefined,
+    settle: () => undefined,
     store,
     clock,
     log,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MessagePart } from '#contracts/message.ts';
-import { maxResultBytes, resultTextOf } from '../../src/store/children/finish-child.ts';
+import { maxResultBytes, resultTextOf } from '../../src/store/children/read-result.ts';
 
 const said = (text: string) => ({
   role: 'assistant',

@@ -1,5 +1,12 @@
 import type { DropPolicy } from '#contracts/queue-settings.ts';
 
+/** A task with its coordinator's lane. */
+export type ChangedTask = {
+  readonly id: string;
+  readonly laneKey: string;
+  readonly isUnsettled: boolean;
+};
+
 /** Work that a commit makes due; the sweep finds all of it too. */
 export type Effects = {
   readonly wakes: { readonly laneKey: string; readonly class: string; readonly delayMs: number }[];
@@ -21,6 +28,10 @@ export type Effects = {
   readonly endedChildren: string[];
   readonly stoppedChildren: string[];
   readonly endedSessions: string[];
+  /** Tasks that have changed; unsettled ones are for `settleTask`. */
+  readonly tasks: ChangedTask[];
+  /** Changes to tasks behind which tests kill the process. */
+  readonly taskPoints: ('task-dispatched' | 'reply-recorded' | 'aggregating')[];
 };
 
 /** Returns the effects of a commit that makes nothing due. */
@@ -38,6 +49,8 @@ export function noEffects(): Effects {
     endedChildren: [],
     stoppedChildren: [],
     endedSessions: [],
+    tasks: [],
+    taskPoints: [],
   };
 }
 

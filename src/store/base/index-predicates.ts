@@ -80,3 +80,18 @@ export function isOwnersLane(): RawBuilder<SqlBool> {
 export function isApprovedOwner(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"people"."role" = 'owner'`;
 }
+
+/** Matches tasks that haven't ended. */
+export function isOpenTask(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"tasks"."endedAt" is null`;
+}
+
+/** Matches tasks of which a step has left something to dispatch or to stop. */
+export function isUnsettledTask(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"tasks"."isUnsettled" = 1`;
+}
+
+/** Matches tasks whose files are older than the task. */
+export function isUnshownTask(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"tasks"."isUnshown" = 1`;
+}

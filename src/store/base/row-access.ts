@@ -35,8 +35,10 @@ export const keyColumns = {
   runs: 'id',
   sessions: 'id',
   signIns: 'id',
+  tasks: 'id',
   tokens: 'id',
   transcript: 'id',
+  trees: 'id',
 } as const;
 
 type KeyedTable = keyof typeof keyColumns;

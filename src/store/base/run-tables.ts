@@ -1,6 +1,14 @@
 import type { Generated } from 'kysely';
 import type { ChildMode, ChildState, ChildStatus, ChildTold } from '#contracts/child.ts';
 import type { RunKind } from '#contracts/inbox-item.ts';
+import type {
+  FailurePolicy,
+  SubtaskState,
+  TaskMessage,
+  TaskMode,
+  TaskState,
+  TaskTold,
+} from '#contracts/task.ts';
 
 export type SessionsTable = {
   id: string;
@@ -89,6 +97,8 @@ export type RunsTable = {
   workedMs: number;
   /** Id of the tree whose budget its children count against: its own id, or its child's or its announcement's tree. */
   treeId: string;
+  /** Source key of the item of a task that it works on; null for every other run. */
+  taskItem: string | null;
   startedAt: number;
   endedAt: number | null;
   /** Which end of its lane this was: 1, 2, 3 … Null until then, and for runs that version 0.2.0 has ended. */
@@ -222,8 +232,93 @@ export type TreesTable = {
   live: number;
   /** All children, ended ones included. */
   total: number;
+  /** Subtasks of all graphs, which have a limit of their own. */
+  nodes: Generated<number>;
   createdAt: number;
   deadlineAt: number;
+};
+
+/** Tasks: graphs of subtasks, and messages that ask an agent for something. Rows stay. */
+export type TasksTable = {
+  /** Hash of session, run and call, or of agent and ids of the message that asks for it. */
+  id: string;
+  /** The subtask that its coordinator was given, if any. */
+  parentTaskId: string | null;
+  parentSubtaskId: string | null;
+  /** Its coordinator: session, lane, agent, and the run and call that delegated; no call for a message. */
+  sessionId: string;
+  laneKey: string;
+  agentId: string;
+  treeId: string;
+  runId: string;
+  callId: string | null;
+  /** Who sent it as a message, and JSON of that message's head. */
+  caller: string | null;
+  head: string | null;
+  title: string;
+  instructions: string;
+  mode: TaskMode;
+  state: TaskState;
+  /** Where its answer goes, and with what authority: those of the run that delegated. */
+  route: string | null;
+  authority: string;
+  /** JSON of `ChildRole`: what its peers may do; null until it has a graph. */
+  role: string | null;
+  /** Why it failed, also while the coordinator still has to say so. */
+  error: string | null;
+  result: string | null;
+  told: TaskTold | null;
+  /** How often it has come to an end; each has one turn of the coordinator. */
+  rounds: number;
+  /** 1 while there are nodes to dispatch or peers to stop that the last step has left. */
+  isUnsettled: number;
+  /** Raised by each change. */
+  revision: number;
+  /** 1 until the files that show it are of this revision. */
+  isUnshown: number;
+  createdAt: number;
+  endedAt: number | null;
+};
+
+/** Nodes of the graphs. */
+export type SubtasksTable = {
+  taskId: string;
+  /** The coordinator's name for it. */
+  id: string;
+  ordinal: number;
+  /** Id of an agent, or `self`. */
+  agentId: string;
+  state: SubtaskState;
+  /** How often it was dispatched; with the ids, the key of that dispatch. */
+  tries: number;
+  onFailure: FailurePolicy;
+  /** The peer of the current try. */
+  childId: string | null;
+  /** JSON of ids. */
+  dependsOn: string;
+  /** Longest time of a try from its first step, ms; null: as long as its tree. */
+  timeoutMs: number | null;
+  error: string | null;
+  startedAt: number | null;
+  endedAt: number | null;
+  instructions: string;
+  expected: string | null;
+};
+
+/** The mail of agents. */
+export type TaskMessagesTable = {
+  /** `<task>/<subtask>/<try>/task` or `…/reply`; a random id for replies that don't count. */
+  id: string;
+  type: TaskMessage['type'];
+  taskId: string;
+  subtaskId: string;
+  sender: string;
+  recipient: string;
+  status: TaskMessage['status'];
+  state: TaskMessage['state'];
+  reason: TaskMessage['reason'] | null;
+  createdAt: number;
+  body: string;
 };
 
 /** Rows that are locked while the running lanes of a class are counted. */

@@ -10,6 +10,9 @@ import type {
   SessionsTable,
   SessionUsageTable,
   SkillSnapshotsTable,
+  SubtasksTable,
+  TaskMessagesTable,
+  TasksTable,
   ToolCallsTable,
   TranscriptTable,
   TreesTable,
@@ -58,6 +61,9 @@ export type Tables = {
   children: ChildrenTable;
   trees: TreesTable;
   laneClasses: LaneClassesTable;
+  tasks: TasksTable;
+  subtasks: SubtasksTable;
+  taskMessages: TaskMessagesTable;
 };
 
 /** A value that a plugin keeps; `bytes`: the length of `value`. */

@@ -12,14 +12,18 @@ import type {
   ForkPoint,
 } from '#contracts/child.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import { agentId, type SessionKey } from '#contracts/ids.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
 import type { Authority } from '#contracts/outcome.ts';
+import { formatSessionKey } from '#contracts/session-key.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import type { InboxContent } from '../base/json.ts';
+import type { LaneSpec } from '../base/keys.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, insertRow, withoutNulls } from '../base/row-access.ts';
 import type { Tables } from '../base/tables.ts';
 import { type Lane, lockLane, lockLaneAt, lockLanes } from '../rows/lane.ts';
+import { beginTask, taskIn } from '../tasks/task.ts';
 
 /** A sub-agent's row. */
 export type Child = Selectable<Tables['children']>;
@@ -35,12 +39,38 @@ export function childIdOf(call: {
   readonly runId: string;
   readonly callId: string;
 }): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([call.sessionId, call.runId, call.callId]))
-    .digest();
+  return base32Of(
+    createHash('sha256')
+      .update(JSON.stringify([call.sessionId, call.runId, call.callId]))
+      .digest(),
+  );
+}
+
+/** Returns the first 80 bits of a hash in base32. */
+export function base32Of(hash: Buffer): string {
   let bits = 0n;
   for (const byte of hash.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
   return Array.from({ length: 16 }, (_, n) => alphabet[Number((bits >> BigInt(75 - 5 * n)) & 31n)]).join('');
+}
+
+/** Returns a child's lane, whose mode makes its parent's messages reach it at its next step. */
+export function childLane(child: {
+  readonly id: string;
+  readonly agent: string;
+  readonly depth: number;
+  readonly parent: SessionKey;
+}): LaneSpec {
+  const { id, agent, depth, parent } = child;
+  const name = `sub-${depth}`;
+  return {
+    key: formatSessionKey({ kind: 'sub-agent', agent: agentId(agent), depth, child: id, parent }),
+    // A child deeper than the last class is refused by the step.
+    class: isLaneClass(name) ? name : 'sub-5',
+    agentId: agent,
+    chatKind: 'dm',
+    settings: { mode: 'steer', debounceMs: 0, quietMs: 0, cap: 20, drop: 'summarize' },
+    newSessionId: id,
+  };
 }
 
 /** Says whether the lane is a child's: only those keys begin with the codec's reserved word. */
@@ -214,8 +244,8 @@ export const readChildRun: StoreQuery<{ readonly sessionId: string }, ChildRun> 
 
 /**
  * Returns the tree of the run that `head` begins; undefined when the run begins its own. A child's run, and a run that
- * begins with a child's announcement, count against that child's tree; otherwise announcements would renew the budget
- * forever. The first run of a child starts it.
+ * begins with a child's announcement or an item of a task, count against that tree; otherwise announcements would renew
+ * the budget forever. The first run of a child or of a task starts it.
  */
 export async function treeOf(
   tx: Tx,
@@ -227,8 +257,19 @@ export async function treeOf(
     if (child?.state === 'queued') await startChild(tx, child);
     return child?.treeId;
   }
+  const taskId = taskIn(head.sourceKey);
+  if (taskId !== undefined) return (await beginTask(tx, taskId))?.treeId;
   const announced = /^child:(.+)$/.exec(head.sourceKey ?? '')?.[1];
   return announced === undefined ? undefined : (await readChild(tx, announced))?.treeId;
+}
+
+const stops: ReadonlySet<string> = new Set(['stop', 'revoked', 'reset', 'interrupt']);
+
+/** Returns the status of a child whose last run ended for this reason. */
+export function statusOfEnd(endReason: string | null): ChildStatus {
+  if (endReason === 'natural') return 'completed';
+  if (endReason === 'timeout') return 'timed-out';
+  return endReason !== null && stops.has(endReason) ? 'stopped' : 'failed';
 }
 
 /** Returns the content of an item that Parley itself puts into a lane. `prompt`: the text as the model reads it. */

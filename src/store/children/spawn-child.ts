@@ -1,3 +1,4 @@
+import type { Selectable } from 'kysely';
 import type {
   ChildMode,
   ChildRecord,
@@ -14,6 +15,7 @@ import { json } from '../base/json.ts';
 import { type LaneSpec, newRowId } from '../base/keys.ts';
 import type { QueryParams } from '../base/prepared.ts';
 import { ensureRow, locking, readRow } from '../base/row-access.ts';
+import type { Tables } from '../base/tables.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
 import { lockLaneAt } from '../rows/lane.ts';
 import { assertRunActive, type RunFence } from '../rows/run.ts';
@@ -85,7 +87,7 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
       ...{ route: run.route, authority: run.authority, deadlineAt: tree.deadlineAt },
     });
     const effects = noEffects();
-    await openSession(tx, { child, input }, effects);
+    await openSession(tx, { ...input, child }, effects);
     return { kind: 'spawned', ...(await spawnedOf(tx, child)), effects };
   },
 };
@@ -123,10 +125,8 @@ async function reserve(
   tx: Tx,
   input: { readonly treeId: string; readonly sessionId: string; readonly limits: SpawnLimits },
 ): Promise<SpawnRefusalResult | { readonly kind: 'reserved'; readonly deadlineAt: number }> {
-  const { treeId, sessionId, limits } = input;
-  const fresh = { live: 0, total: 0, createdAt: tx.now, deadlineAt: tx.now + limits.treeMs };
-  await ensureRow(tx, 'trees', { id: treeId, sessionId, ...fresh });
-  const { live, total, deadlineAt } = await lockedTree.one(tx, { treeId });
+  const { treeId, limits } = input;
+  const { live, total, deadlineAt } = await lockTree(tx, { ...input, treeMs: limits.treeMs });
   const refused = (reason: SpawnRefusal, limit: number) => ({ kind: 'refused', reason, limit }) as const;
   if (tx.now >= deadlineAt) return refused('tree_out_of_time', Math.round(limits.treeMs / 1000));
   if (total >= limits.lifetime) return refused('tree_exhausted', limits.lifetime);
@@ -139,14 +139,34 @@ async function reserve(
   return { kind: 'reserved', deadlineAt };
 }
 
+/** Locks the tree's row, which begins with its first child or graph. */
+export async function lockTree(
+  tx: Tx,
+  {
+    treeId,
+    sessionId,
+    treeMs,
+  }: { readonly treeId: string; readonly sessionId: string; readonly treeMs: number },
+): Promise<Selectable<Tables['trees']>> {
+  const fresh = { live: 0, total: 0, createdAt: tx.now, deadlineAt: tx.now + treeMs };
+  await ensureRow(tx, 'trees', { id: treeId, sessionId, ...fresh });
+  return lockedTree.one(tx, { treeId });
+}
+
 const lockedTree = locking((db, of: QueryParams<{ treeId: string }>) =>
   db.selectFrom('trees').selectAll().where('id', '=', of.treeId),
 );
 
+type SessionOpening = Pick<SpawnInput, 'lane' | 'role' | 'context' | 'model'> & {
+  readonly child: Child;
+  /** The task as its model reads it; absent: as it was given. */
+  readonly prompt?: string;
+};
+
 /** Makes the child's lane and session with its task as the first item. */
-async function openSession(
+export async function openSession(
   tx: StepTx,
-  { child, input }: { readonly child: Child; readonly input: SpawnInput },
+  { child, prompt, ...input }: SessionOpening,
   effects: Effects,
 ): Promise<void> {
   const { id, parentSessionId } = child;
@@ -162,7 +182,7 @@ async function openSession(
       target: 'record',
       // The store wrote the authority at the start of the run.
       authority: child.authority as Authority,
-      content: innerContent(tx, child.task),
+      content: innerContent(tx, child.task, prompt),
     },
     effects,
   );

@@ -1,13 +1,22 @@
-import type { ChildStatus } from '#contracts/child.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { endItems } from '../rows/item.ts';
 import { type Lane, lockLane, lockLanes } from '../rows/lane.ts';
+import { readOpenTasks } from '../tasks/task.ts';
 import { cancelRun } from '../waits/parked.ts';
-import { type Child, isChildLane, markStopping, readChild, readChildIn, readLiveChildren } from './child.ts';
+import {
+  type Child,
+  isChildLane,
+  markStopping,
+  readChild,
+  readChildIn,
+  readLiveChildren,
+  statusOfEnd,
+} from './child.ts';
 import { wakeNext } from './class-room.ts';
 import { finishChild, isCascade } from './finish-child.ts';
+import { stopTasks } from './subtasks.ts';
 
 /** Why children are stopped: by a person, a reset or the end of the run above them, or one of them on its own. */
 export type StopReason = 'stop' | 'reset' | 'parent-ended' | 'asked' | 'timeout';
@@ -31,11 +40,13 @@ export type StoppedTree = { readonly queued: number; readonly active: number };
  */
 export async function stopTree(tx: StepTx, stop: TreeStop, effects: Effects): Promise<StoppedTree> {
   const children: Child[] = [];
-  let level = await lockLevel(tx, { sessionIds: [stop.sessionId], runIds: stop.runIds });
-  while (level.length > 0) {
+  const levels: Level[] = [{ sessionIds: [stop.sessionId], runIds: stop.runIds }];
+  for (const of of levels) {
+    const level = await lockLevel(tx, of);
     children.push(...level);
-    level = await lockLevel(tx, { sessionIds: level.map(({ id }) => id) });
+    if (level.length > 0) levels.push({ sessionIds: level.map(({ id }) => id) });
   }
+  for (const of of levels) await stopTasks(tx, { ...of, reason: stop.reason }, effects);
   const queued = children.filter(({ state }) => state === 'queued');
   const active = children.filter(({ state }) => state !== 'queued');
   for (const child of [...queued, ...active.toReversed()]) await stopOne(tx, child, stop.reason, effects);
@@ -138,15 +149,12 @@ export async function endRunOfChild(
   await wakeNext(tx, lane, effects);
   if (child.stopAt !== null)
     return finishChild(tx, child, { status: statusOfStop(child.stopReason) }, effects);
-  if (!isIdle || (await readLiveChildren(tx, { sessionIds: [child.id] })).length > 0) return;
+  if (!isIdle || (await hasWorkBelow(tx, child.id))) return;
   await finishChild(tx, child, { status: statusOfEnd(endReason) }, effects);
 }
 
-const stops: ReadonlySet<string> = new Set(['stop', 'revoked', 'reset', 'interrupt']);
-
-/** Returns the status of a child whose last run ended for this reason. */
-export function statusOfEnd(endReason: string | null): ChildStatus {
-  if (endReason === 'natural') return 'completed';
-  if (endReason === 'timeout') return 'timed-out';
-  return endReason !== null && stops.has(endReason) ? 'stopped' : 'failed';
+/** Says whether sub-agents or tasks of the session are still open. */
+export async function hasWorkBelow(tx: Tx, sessionId: string): Promise<boolean> {
+  const of = { sessionIds: [sessionId] };
+  return (await readLiveChildren(tx, of)).length > 0 || (await readOpenTasks(tx, of)).length > 0;
 }

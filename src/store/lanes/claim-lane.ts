@@ -20,6 +20,7 @@ import { endItems, takeItem } from '../rows/item.ts';
 import { giveUpLease, holdLane, type Lane, lockAndReadLanes } from '../rows/lane.ts';
 import { beginRun, resumeRun } from '../rows/run.ts';
 import { expireCalls } from '../rows/tool-call.ts';
+import { taskIn } from '../tasks/task.ts';
 import { isWaitExhausted } from '../waits/budget-waits.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './end-run.ts';
@@ -172,6 +173,7 @@ async function begin(
     route: targetText(target),
     authority: last.authority,
     treeId,
+    taskItem: taskIn(head.sourceKey) === undefined ? null : head.sourceKey,
     ...choice,
   });
   await hold(tx, { lane, input, epoch, runId });

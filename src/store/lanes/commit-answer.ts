@@ -106,7 +106,8 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
       if (input.nextCall) await openModelCall(tx, input.nextCall);
       return { steers, cancelReason, next: undefined, effects, claimed };
     }
-    const closing = { runId, endReason: 'natural', parts: parts.length, mayKeepLane, effects };
+    const { taskItem } = run;
+    const closing = { runId, taskItem, endReason: 'natural', parts: parts.length, mayKeepLane, effects };
     const next = await closeRun(tx, lane, closing, waiting);
     // A command may stop sub-agents, whose lanes must be locked before a conversation: the holder claims it separately.
     const goesOn = next.kind === 'continuing' && waiting[0]?.kind === 'message';
@@ -196,7 +197,7 @@ export const endRun: StoreCommand<RunEndInput, { readonly next: LaneExit; readon
     if (waiting !== undefined) effects.deliveries.push(waiting);
     await closePreview(tx, input.preview);
     await alertFailedRun(tx, { ...input, parts });
-    const closing = { ...input, parts: parts.length, effects };
+    const closing = { ...input, taskItem: run.taskItem, parts: parts.length, effects };
     return { next: await closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };
   },
 };
@@ -247,7 +248,7 @@ const runWithCalls = prepared((db, of: QueryParams<{ runId: string; messageId: s
     .leftJoin('modelCalls', (join) =>
       join.onRef('modelCalls.runId', '=', 'runs.id').on('modelCalls.state', '=', 'open'),
     )
-    .select(['runs.route', 'runs.authority', 'runs.cancelReason', 'runs.nextOrdinal'])
+    .select(['runs.route', 'runs.authority', 'runs.cancelReason', 'runs.nextOrdinal', 'runs.taskItem'])
     .select(['modelCalls.id', 'modelCalls.reserved', 'modelCalls.budgetKeys'])
     .select((eb) =>
       eb

@@ -10,6 +10,7 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import type { ToolCallsTable } from '../base/run-tables.ts';
 import { endRunOfChild, isStoppingChild, stopTree } from '../children/stop-tree.ts';
+import { endRunOfTask } from '../children/subtasks.ts';
 import { closePreview, insertPart } from '../delivery/part.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-items.ts';
@@ -22,7 +23,7 @@ import { findPreview, interruptUnfinished, type LivePreview } from './recover-ru
 import { endTitleRun } from './titles.ts';
 
 type GivingUp = {
-  readonly run: { readonly id: string; readonly route: string | null };
+  readonly run: { readonly id: string; readonly route: string | null; readonly taskItem: string | null };
   readonly text: string;
   readonly endReason: 'gave_up' | 'stop';
   /** Tells the owner why the run didn't end naturally. */
@@ -61,6 +62,7 @@ export async function giveUpRun(
   await raiseEpoch(tx, lane.key, lane.epoch);
   const closing = {
     runId: run.id,
+    taskItem: run.taskItem,
     endReason,
     detail,
     outcome: endReason === 'stop' ? 'cancelled' : 'failed',
@@ -117,6 +119,8 @@ type CloseRunInput = {
   /** Outcome of the items it took and didn't answer; absent if there are none. */
   readonly outcome?: Outcome;
   readonly outcomeReason?: string | undefined;
+  /** Source key of the item of a task that it worked on. */
+  readonly taskItem: string | null;
   /** How many parts its last step stored, under the next ordinals and timeline positions. */
   readonly parts: number;
   /** Whether the holder may continue with due items; otherwise it yields to other lanes. */
@@ -140,12 +144,23 @@ export async function closeRun(
   closing: CloseRunInput,
   waiting: readonly { readonly dueAt: number }[],
 ): Promise<LaneExit> {
-  const { runId, endReason, detail = null, outcome, outcomeReason = null, parts, effects } = closing;
+  const {
+    runId,
+    taskItem,
+    endReason,
+    detail = null,
+    outcome,
+    outcomeReason = null,
+    parts,
+    effects,
+  } = closing;
   await endTitleRun(tx, lane, { runId, endReason });
   await finishRun(tx, { runId, endReason, detail, parts });
   if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
   const left = (await isStoppingChild(tx, lane)) ? [] : waiting;
-  const next = lookAhead(left, tx.now);
+  if (taskItem !== null) await endRunOfTask(tx, { runId, taskItem, endReason }, effects);
+  // Its task may have put the coordinator's next item into this lane.
+  const next = lookAhead(taskItem === null ? left : await readWaiting(tx, lane.key), tx.now);
   const isKept = next.kind === 'continuing' && closing.mayKeepLane;
   await endLaneRun(tx, { laneKey: lane.key, parts }, isKept);
   await endRunOfChild(tx, lane, { endReason, isIdle: next.kind === 'idle' }, effects);

@@ -119,16 +119,24 @@ export type SteerTarget = {
   readonly authority: string;
   readonly cancelReason: string | undefined;
   readonly nextOrdinal: number;
+  /** Source key of the item of a task that it works on. */
+  readonly taskItem: string | null;
 };
 
 export async function readSteered(tx: Tx, runId: string): Promise<SteerTarget> {
-  return steerTarget(await readRow(tx, 'runs', runId, ['route', 'authority', 'cancelReason', 'nextOrdinal']));
+  const columns = ['route', 'authority', 'cancelReason', 'nextOrdinal', 'taskItem'] as const;
+  return steerTarget(await readRow(tx, 'runs', runId, columns));
 }
 
-type RunRow = Pick<Selectable<RunsTable>, 'route' | 'authority' | 'cancelReason' | 'nextOrdinal'>;
+type RunRow = Pick<
+  Selectable<RunsTable>,
+  'route' | 'authority' | 'cancelReason' | 'nextOrdinal' | 'taskItem'
+>;
 
-export function steerTarget({ route, authority, cancelReason, nextOrdinal }: RunRow): SteerTarget {
-  return { target: json.target(route), authority, cancelReason: cancelReason ?? undefined, nextOrdinal };
+export function steerTarget({ route, cancelReason, ...run }: RunRow): SteerTarget {
+  const { authority, nextOrdinal, taskItem } = run;
+  const target = json.target(route);
+  return { target, authority, cancelReason: cancelReason ?? undefined, nextOrdinal, taskItem };
 }
 
 /** Returns the items of `waiting` that the run takes. The caller must have checked that the run isn't cancelled. */

@@ -6,23 +6,27 @@ import {
   isFetchingItem,
   isOpenItem,
   isOpenPart,
+  isOpenTask,
   isOutOfBudget,
   isUnnotifiedItem,
+  isUnsettledTask,
 } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { archiveChild, type Child, lockLineage, readChild, readLiveChildren } from '../children/child.ts';
+import { readRow } from '../base/row-access.ts';
+import { archiveChild, type Child, lockLineage, readChild, statusOfEnd } from '../children/child.ts';
 import { readFullClasses } from '../children/class-room.ts';
 import { finishChild } from '../children/finish-child.ts';
-import { cancelItemsOf, statusOfEnd, statusOfStop, stopBranch } from '../children/stop-tree.ts';
+import { cancelItemsOf, hasWorkBelow, statusOfStop, stopBranch } from '../children/stop-tree.ts';
 import { rememberContext } from '../rows/group-context.ts';
 import { dropHeld } from '../rows/item.ts';
 import { type Lane, lockLanes } from '../rows/lane.ts';
+import { readTasksToTend, type TasksToTend } from '../tasks/tasks-to-tend.ts';
 import { type RunOutOfBudget, readRunsWithRoom, type WaitPlace } from '../waits/budget-waits.ts';
 import { giveUpRun } from './end-run.ts';
 
 /** Findings of one scan: what is due, by lane and by conversation. */
-export type Sweep = {
+export type Sweep = TasksToTend & {
   /** The database's clock, ms since the epoch. */
   readonly now: number;
   readonly lanes: readonly {
@@ -116,6 +120,7 @@ export const readSweep: StoreQuery<
       ahead: ahead.map((row) => row.id),
       fetches: fetching.map((row) => row.id),
       children: children.map((row) => row.id),
+      ...(await readTasksToTend(tx, page)),
       withRoom: waits.ready,
       next: ongoing({
         item: reached(after?.item, lastOf(due)),
@@ -259,6 +264,15 @@ const childrenToTend = prepared((db, of: QueryParams<{ now: number; archiveBefor
                 .where('below.endedAt', 'is', null),
             ),
           ),
+          eb.not(
+            eb.exists(
+              eb
+                .selectFrom('tasks')
+                .select('tasks.id')
+                .whereRef('tasks.sessionId', '=', 'children.id')
+                .where(isOpenTask()),
+            ),
+          ),
         ]),
       ]),
     )
@@ -322,6 +336,7 @@ const dueTimes = prepared(
       union all select 0 where exists (select 1 from inbox where ${isUnnotifiedItem()})
       union all select 0 where exists (select 1 from outbox where ${isOpenPart()})
       union all select 0 where exists (select 1 from runs where ${isOutOfBudget()})
+      union all select 0 where exists (select 1 from tasks where ${isUnsettledTask()})
     ) as times`,
 );
 
@@ -407,7 +422,8 @@ export const sweepChild: StoreCommand<{ readonly childId: string }, Effects> = {
 /** Ends the child's run from the store's point of view, whatever its holder still does. */
 async function fence(tx: StepTx, lane: Lane, child: Child): Promise<Effects> {
   if (lane.runId !== null) {
-    const run = { id: lane.runId, route: null };
+    const { taskItem } = await readRow(tx, 'runs', lane.runId, ['taskItem']);
+    const run = { id: lane.runId, route: null, taskItem };
     return giveUpRun(tx, { ...lane, epoch: lane.epoch + 1 }, { run, text: '', ...stoppedLate });
   }
   const effects = noEffects();
@@ -428,7 +444,7 @@ async function isAtRest(tx: Tx, lane: Lane, child: Child): Promise<boolean> {
     .where(isOpenItem())
     .limit(1)
     .executeTakeFirst();
-  return waiting === undefined && (await readLiveChildren(tx, { sessionIds: [child.id] })).length === 0;
+  return waiting === undefined && !(await hasWorkBelow(tx, child.id));
 }
 
 /** Returns the status of its last run; a child that never had one is lost. */

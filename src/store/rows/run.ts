@@ -18,6 +18,8 @@ export type NewRun = {
   readonly authority: string;
   /** The tree that the run's children belong to. */
   readonly treeId: string;
+  /** Source key of the item of a task that it works on. */
+  readonly taskItem: string | null;
   /** Name of its model. */
   readonly model: string;
   readonly reasoning: string | null;

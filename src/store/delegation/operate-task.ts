@@ -1,0 +1,102 @@
+import type { Authority } from '#contracts/outcome.ts';
+import type { StepTx, StoreCommand } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { findRow } from '../base/row-access.ts';
+import { lockLineage, readChildIn } from '../children/child.ts';
+import { mayDirect } from '../children/operate-child.ts';
+import { moveOn, type RecordedReply, recordReply, stopTask } from '../children/subtasks.ts';
+import { readNodes, readTask, reopenTask, type Task } from '../tasks/task.ts';
+
+/** Which task or subtask, and who wants something of it. */
+export type TaskOrder = {
+  readonly taskId: string;
+  /** Absent: the whole task. */
+  readonly subtaskId?: string;
+  /** `<channel>:<peer>`, `console` or a program's name. */
+  readonly by: string;
+  readonly authority: Authority;
+};
+
+/**
+ * `ended`: it isn't open any more, or, for a retry, hasn't failed. `lesser-rights`: the task works with more rights than
+ * the sender has. `gone`: its session has ended. `out-of-time`: its tree has used up its time.
+ */
+export type OperatedTask = {
+  readonly kind: 'done' | 'ended' | 'unknown' | 'lesser-rights' | 'gone' | 'out-of-time';
+  readonly effects: Effects;
+};
+
+/**
+ * Stops a task, or one of its subtasks, whose failure then counts as its policy says. What is at work is stopped by
+ * `settleTask`. Repeating it changes nothing.
+ */
+export const stopTaskOrSubtask: StoreCommand<TaskOrder, OperatedTask> = {
+  name: 'stopTask',
+  run: (tx, order) =>
+    operate(tx, order, async (task, effects) => {
+      const { subtaskId, by } = order;
+      if (task.endedAt !== null) return 'ended';
+      const error = `stopped by ${by}`;
+      if (subtaskId === undefined) {
+        await stopTask(tx, task, error, effects);
+        return 'done';
+      }
+      const node = (await readNodes(tx, task.id)).find(({ id }) => id === subtaskId);
+      if (!node) return 'unknown';
+      const reply = { taskId: task.id, subtaskId, try: node.tries, body: '', from: 'human' } as const;
+      const failed = { ...reply, status: 'failed', error, isFinal: true, leavesWork: true } as const;
+      return endOf(await recordReply(tx, failed, effects));
+    }),
+};
+
+/** Begins again with the subtasks of a failed task that have failed or never started. Their tries go on. */
+export const retryTask: StoreCommand<TaskOrder, OperatedTask> = {
+  name: 'retryTask',
+  run: (tx, order) =>
+    operate(tx, order, async (task, effects, sessionId) => {
+      if (task.state !== 'failed') return 'ended';
+      const coordinator = await readChildIn(tx, task.laneKey);
+      if (sessionId !== task.sessionId || coordinator?.state === 'done') return 'gone';
+      const nodes = await readNodes(tx, task.id);
+      if (nodes.length === 0) return 'ended';
+      const tree = await findRow(tx, 'trees', task.treeId, ['deadlineAt']);
+      if (tree && tree.deadlineAt <= tx.now) return 'out-of-time';
+      await reopenTask(tx, task.id);
+      const open = { ...task, state: 'executing' as const, error: null, endedAt: null };
+      await moveOn(tx, { task: open, nodes, event: { kind: 'reopen' }, error: '' }, effects);
+      return 'done';
+    }),
+};
+
+/** Records a reply that somebody gives from outside in the place of the peer, which is stopped. */
+export const replyToSubtask: StoreCommand<
+  TaskOrder & { readonly status: 'done' | 'failed'; readonly body: string },
+  OperatedTask
+> = {
+  name: 'replyToSubtask',
+  run: (tx, order) =>
+    operate(tx, order, async (task, effects) => {
+      const { subtaskId = '', status, body, by: from } = order;
+      const node = (await readNodes(tx, task.id)).find(({ id }) => id === subtaskId);
+      const reply = { taskId: task.id, subtaskId, try: node?.tries ?? 0, status, body, from } as const;
+      return endOf(await recordReply(tx, { ...reply, isFinal: true, leavesWork: true }, effects));
+    }),
+};
+
+async function operate(
+  tx: StepTx,
+  { taskId, authority }: TaskOrder,
+  act: (task: Task, effects: Effects, sessionId: string) => Promise<OperatedTask['kind']>,
+): Promise<OperatedTask> {
+  const effects = noEffects();
+  const seen = await readTask(tx, taskId);
+  const lane = seen && (await lockLineage(tx, seen.laneKey));
+  const task = lane && (await readTask(tx, taskId));
+  if (!task) return { kind: 'unknown', effects };
+  if (!mayDirect(authority, task)) return { kind: 'lesser-rights', effects };
+  return { kind: await act(task, effects, lane.sessionId), effects };
+}
+
+function endOf(recorded: RecordedReply): OperatedTask['kind'] {
+  return ({ recorded: 'done', late: 'ended', orphan: 'unknown' } as const)[recorded];
+}
