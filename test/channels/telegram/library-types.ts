@@ -13,10 +13,11 @@ const library = 'node_modules/@grammyjs/types/';
  * every type that can be reached from them without passing through one of `leaves`.
  */
 export function readLibraryTypes(roots: readonly string[], leaves: readonly string[]): LibraryTypes {
-  const root = process.cwd();
-  const api = new API({ cwd: root });
+  const api = new API({ cwd: import.meta.dirname });
   try {
-    const [project] = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') }).getProjects();
+    // Its settings are this project's, without its files, most of which have nothing to do with the library.
+    const openProject = join(import.meta.dirname, 'library-types.json');
+    const [project] = api.updateSnapshot({ openProject }).getProjects();
     if (project === undefined) throw new Error('the project has no configuration');
     const { program, checker } = project;
     const found = new Map<string, readonly string[]>();
