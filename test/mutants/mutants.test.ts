@@ -17,13 +17,13 @@ const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSam
   ({ needsPostgres }) => hasPostgres || !needsPostgres,
 );
 if (!isLong) console.info(`TEST_TURN=${turn}: ${chosen.map(({ name }) => name).join('; ')}`);
+const mutate = await createMutator(fileURLToPath(new URL('../..', import.meta.url)));
 const inTurn = createTurns(2);
 /** For all tests that notice a variant, run one after the other. */
 const limitMs = 3_000_000;
 
 describe('broken variants', () => {
-  it('fits every broken variant to the code, including those that do not run every time', async () => {
-    const mutate = await createMutator(fileURLToPath(new URL('../..', import.meta.url)));
+  it('fits every broken variant to the code, including those that do not run every time', () => {
     const misfits = mutants.flatMap((mutant) => {
       try {
         mutate(mutant.edits);
@@ -57,7 +57,7 @@ describe('broken variants', () => {
 async function judge(mutant: Mutant) {
   const { test, needsPostgres } = mutant;
   await using tree = await copyWorkTree({ withPostgres: needsPostgres });
-  await tree.edit(mutant.edits);
+  await tree.write(mutate(mutant.edits));
   return await tree.test({ files: [test.file], names: [test.name] });
 }
 

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cpSync } from 'node:fs';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Edit } from './mutants.ts';
-import { createMutator } from './mutator.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const copied = [
@@ -21,8 +20,8 @@ const copied = [
 /** A copy of the sources in its own folder, so that a broken variant breaks nothing else. */
 export type WorkTree = AsyncDisposable & {
   readonly folder: string;
-  /** Throws if an edit doesn't fit exactly once: then the variant must be adapted to the code. */
-  edit(edits: readonly Edit[]): Promise<void>;
+  /** Replaces files by these texts. */
+  write(texts: ReadonlyMap<string, string>): Promise<void>;
   /** Runs the tests of these files whose names contain one of `names`. Throws if none ran, as nothing was judged. */
   test(tests: Tests): Promise<Verdict>;
 };
@@ -38,13 +37,13 @@ export type Verdict = { readonly passed: number; readonly failed: number; readon
 
 export async function copyWorkTree(options: { readonly withPostgres: boolean }): Promise<WorkTree> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-mutant-'));
-  await Promise.all(copied.map((name) => cp(join(root, name), join(folder, name), { recursive: true })));
+  // The asynchronous one takes nine times as much processor time.
+  for (const name of copied) cpSync(join(root, name), join(folder, name), { recursive: true });
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   return {
     folder,
-    edit: async (edits) => {
-      const mutate = await createMutator(folder);
-      for (const [file, text] of mutate(edits)) await writeFile(join(folder, file), text);
+    write: async (texts) => {
+      for (const [file, text] of texts) await writeFile(join(folder, file), text);
     },
     test: (tests) => runTests(folder, { ...tests, ...options }),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
