@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect } from 'vitest';
 import type { ClientEvent } from '#contracts/feed.ts';
 import type { ChildView } from '../../src/contracts/child.ts';
 import { plainText } from '../../src/contracts/formatted-text.ts';
@@ -11,57 +11,28 @@ import { messageId } from '../../src/contracts/ids.ts';
 import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { patienceMs } from '../support/patience.ts';
 import { axeViolations } from './axe.ts';
-import { launchChromium } from './chromium.ts';
-import { pageContract } from './page-contract.ts';
-import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
+import { test } from './page-test.ts';
 import { xssStrings } from './xss-strings.ts';
 
-pageContract(
-  'a scripted gateway',
-  {
-    greeting: { text: 'hello', answer: /Hello there/ },
-    longTask: { text: 'long task', preview: /Working on it/ },
-    steer: { text: 'in French please', answer: /changed course: in French please/ },
-  },
-  async () => {
-    const gateway = await startScriptedGateway();
-    return { url: gateway.url, signInLink: async () => gateway.signInLink(), close: () => gateway.close() };
-  },
-);
-
 describe('the page', () => {
-  let browser: Browser;
-  let gateway: ScriptedGateway;
-  beforeAll(async () => {
-    [browser, gateway] = await Promise.all([launchChromium(), startScriptedGateway()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.close();
-  });
-
-  const openPage = async () => {
-    const page = await browser.newPage();
-    await page.goto(gateway.signInLink());
-    await page.locator('.dot.open').first().waitFor();
-    return page;
-  };
-
-  it('passes accessibility checks before and after the sign-in, and explains both steps', async () => {
-    const page = await browser.newPage();
+  test('passes accessibility checks before and after the sign-in, and explains both steps', async ({
+    gateway,
+    page,
+  }) => {
     await page.goto(gateway.url);
     await page.getByText('./bin/parley.mjs signin').waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await page.goto(gateway.signInLink());
     await page.getByRole('main').getByText('./bin/parley.mjs onboard').waitFor();
     expect(await axeViolations(page)).toEqual([]);
-    await page.close();
   });
 
-  it('keeps a message that Parley could not store and sends it later', async () => {
-    const page = await browser.newPage();
-    await page.goto(gateway.signInLink());
-    await page.locator('.dot.open').first().waitFor();
+  test('keeps a message that Parley could not store and sends it later', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
+    await signIn();
     gateway.session.isAway = true;
     await page.fill('#composer', 'not to be lost');
     await page.keyboard.press('Enter');
@@ -73,21 +44,20 @@ describe('the page', () => {
     await page.locator('article.own[data-state=answered]', { hasText: 'not to be lost' }).waitFor();
     expect(gateway.session.stored.filter((event) => textOf(event) === 'not to be lost')).toHaveLength(1);
     expect(await page.evaluate('localStorage.length')).toBe(0);
-    await page.close();
   });
 
-  it('shows that the connection is lost and recovers with everything said meanwhile', async () => {
-    const page = await browser.newPage();
-    await page.goto(gateway.signInLink());
-    await page.locator('.dot.open').first().waitFor();
+  test('shows that the connection is lost and recovers with everything said meanwhile', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
+    await signIn();
     await gateway.restartSockets(() => gateway.session.say(gateway.route, { text: 'said meanwhile' }));
     await page.getByText('said meanwhile').waitFor();
     expect(await page.getByText('said meanwhile').count()).toBe(1);
-    await page.close();
   });
 
-  it('lists conversations by title or key, with their cost', async () => {
-    const page = await browser.newPage();
+  test('lists conversations by title or key, with their cost', async ({ page, signIn }) => {
     const session = {
       ...{
         agentId: 'main',
@@ -103,8 +73,7 @@ describe('the page', () => {
       { ...session, id: '2', key: 'another:key', isSummarized: false },
     ];
     await page.route('**/api/sessions', (route) => route.fulfill({ json: { sessions } }));
-    await page.goto(gateway.signInLink());
-    await page.locator('.dot.open').first().waitFor();
+    await signIn();
     await page.locator('details.status > summary').click();
     await page.getByText('Conversations', { exact: true }).click();
     await page.locator('.sessions li').nth(1).waitFor();
@@ -115,10 +84,12 @@ describe('the page', () => {
     expect(await page.locator('.sessions .word').allInnerTexts()).toEqual(['$0.0123', '$0.0123']);
     const details = await page.locator('.sessions .detail').allInnerTexts();
     expect(details.map((text) => text.includes('tokens: 350, summarised'))).toEqual([true, false]);
-    await page.close();
   });
 
-  it('shows alerts until they are dismissed and announces them to screen readers', async () => {
+  test('shows alerts until they are dismissed and announces them to screen readers', async ({
+    gateway,
+    page,
+  }) => {
     const notice = {
       kind: 'channel-down',
       count: 1,
@@ -129,7 +100,6 @@ describe('the page', () => {
       { ...notice, id: 'one', text: 'carrier is down: no answer.' },
       { ...notice, id: 'two', text: '<img src=x onerror=pwned()> is down.' },
     ];
-    const page = await browser.newPage();
     await page.goto(gateway.signInLink());
     const region = page.getByRole('status', { name: 'Needs your attention' });
     await region.getByText('carrier is down: no answer.').waitFor();
@@ -141,13 +111,14 @@ describe('the page', () => {
     await region.getByText('carrier is down').waitFor({ state: 'detached' });
     expect(gateway.notices.map(({ id }) => id)).toEqual(['two']);
     gateway.notices = [];
-    await page.close();
   });
 
-  it('asks the owner with buttons, in the alerts and the conversation, until a question is decided', async () => {
+  test('asks the owner with buttons, in the alerts and the conversation, until a question is decided', async ({
+    gateway,
+    page,
+  }) => {
     const choices = [{ verdict: 'approve', label: 'Approve' }] as const;
     gateway.questions = [{ id: 'q1', text: 'Eve is asking to write to me.', since: 1, choices }];
-    const page = await browser.newPage();
     await page.goto(gateway.signInLink());
     const region = page.getByRole('status', { name: 'Needs your attention' });
     const approve = region.getByRole('button', { name: 'Approve: Eve is asking to write to me.' });
@@ -182,13 +153,16 @@ describe('the page', () => {
     });
     await page.getByText('It ran.').waitFor();
     expect(await page.getByRole('button', { name: 'Run it' }).count()).toBe(0);
-    await page.close();
   });
 
-  it('drops a question from the alerts as soon as it was decided in the conversation', async () => {
+  test('drops a question from the alerts as soon as it was decided in the conversation', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
     const choices = [{ verdict: 'approve', label: 'Approve' }] as const;
     gateway.questions = [{ id: 'q1', text: 'May I run it?', since: 1, choices }];
-    const page = await openPage();
+    await signIn();
     const region = page.getByRole('status', { name: 'Needs your attention' });
     await region.getByText('May I run it?').waitFor();
     // Without the refresh every few seconds.
@@ -198,11 +172,10 @@ describe('the page', () => {
     await page.keyboard.press('Enter');
     await region.getByText('May I run it?').waitFor({ state: 'detached' });
     await page.unrouteAll();
-    await page.close();
   });
 
-  it('shows lanes a page at a time and stops polling once they are closed', async () => {
-    const page = await openPage();
+  test('shows lanes a page at a time and stops polling once they are closed', async ({ page, signIn }) => {
+    await signIn();
     const lane = { ...hostileLanes[0], state: 'idle', waiting: [], waitingCount: 0 };
     await page.route('**/api/lanes*', (route) => {
       const asked = new URL(route.request().url()).searchParams;
@@ -226,19 +199,16 @@ describe('the page', () => {
     await page.keyboard.press('Escape');
     await cut;
     await dialog.waitFor({ state: 'detached' });
-    await page.close();
   });
 
-  it('executes no text that looks like markup', async () => {
-    const page = await browser.newPage();
+  test('executes no text that looks like markup', async ({ gateway, page, signIn }) => {
     const attacks: string[] = [];
     await page.exposeFunction('pwned', () => attacks.push('pwned'));
     page.on('dialog', (dialog) => {
       attacks.push(dialog.message());
       void dialog.dismiss();
     });
-    await page.goto(gateway.signInLink());
-    await page.locator('.dot.open').first().waitFor();
+    await signIn();
     for (const text of xssStrings) {
       gateway.session.say(gateway.route, { text });
       gateway.session.say(gateway.route, { text, author: { kind: 'person', name: text } });
@@ -265,13 +235,14 @@ describe('the page', () => {
     for (const link of await page.locator('#app a').all())
       expect(await link.getAttribute('href')).toMatch(/^(https?|mailto):/);
     expect(attacks).toEqual([]);
-    await page.close();
   });
 
-  it('shows each sub-agent as a line with its state, and all of them as a tree', async () => {
-    const page = await browser.newPage();
-    await page.goto(gateway.signInLink());
-    await page.locator('.dot.open').first().waitFor();
+  test('shows each sub-agent as a line with its state, and all of them as a tree', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
+    await signIn();
     const { at } = gateway.session.say(gateway.route, { text: 'I have asked two others' });
     const child = { depth: 1, agentId: 'main', createdAt: at, startedAt: at, tokens: 0, cost: 0 };
     const research = { ...child, id: 'a', name: 'research', state: 'running' } as const;
@@ -293,11 +264,14 @@ describe('the page', () => {
     const cells = await page.locator('.tree tbody tr').first().locator('td').allTextContents();
     expect(cells.slice(1)).toEqual(['1', 'completed', '12 s', '3', '$0.0012']);
     gateway.session.standing = {};
-    await page.close();
   });
 
-  it('shows the newest output of a running tool, and how much of the history a summary has read', async () => {
-    const page = await openPage();
+  test('shows the newest output of a running tool, and how much of the history a summary has read', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
+    await signIn();
     const run = { runId: 'r' };
     const tell = (event: ClientEvent) => gateway.session.emit(gateway.route, event);
     gateway.session.standing = { run: { ...run, tools: ['build'], callIds: ['c'] } };
@@ -319,11 +293,14 @@ describe('the page', () => {
     gateway.session.standing = {};
     tell({ kind: 'run', ...run, state: 'ended' });
     await page.locator('.activity').waitFor({ state: 'detached' });
-    await page.close();
   });
 
-  it('shows lists and tables, folds the steps of an answer, and copies code', async () => {
-    const page = await openPage();
+  test('shows lists and tables, folds the steps of an answer, and copies code', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
+    await signIn();
     const { text, spans } = formatMarkdown(
       'Do:\n\n- one\n  1. two\n- three\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nls\n```',
     );
@@ -356,11 +333,13 @@ describe('the page', () => {
     await answer.getByRole('button', { name: 'Copy code' }).click();
     await answer.getByText('Copied').waitFor();
     expect(await axeViolations(page)).toEqual([]);
-    await page.close();
   });
 
-  it('attaches text that is too long for a message as a file without cutting it', async () => {
-    const page = await openPage();
+  test('attaches text that is too long for a message as a file without cutting it', async ({
+    page,
+    signIn,
+  }) => {
+    await signIn();
     const paste = (letters: number) =>
       page.evaluate(`(() => {
         const clipboardData = new DataTransfer();
@@ -377,11 +356,10 @@ describe('the page', () => {
     await page.fill('#composer', 'y'.repeat(33_000));
     await page.locator('.files li', { hasText: 'pasted-text.txt' }).waitFor();
     expect(await page.inputValue('#composer')).toBe('');
-    await page.close();
   });
 
-  it('offers commands as they are typed, and Escape closes the menu first', async () => {
-    const page = await openPage();
+  test('offers commands as they are typed, and Escape closes the menu first', async ({ page, signIn }) => {
+    await signIn();
     const menu = page.getByRole('listbox', { name: 'Commands' });
     await page.locator('#composer').pressSequentially('/s');
     expect(await menu.getByRole('option').allInnerTexts()).toEqual([
@@ -397,11 +375,10 @@ describe('the page', () => {
     await page.keyboard.press('Escape');
     await menu.waitFor({ state: 'detached' });
     await page.fill('#composer', '');
-    await page.close();
   });
 
-  it('shows what happened to a message, and Escape closes each panel', async () => {
-    const page = await openPage();
+  test('shows what happened to a message, and Escape closes each panel', async ({ page, signIn }) => {
+    await signIn();
     await page.fill('#composer', 'what of this?');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'answered', exact: true }).last().click();
@@ -418,11 +395,10 @@ describe('the page', () => {
     expect(await axeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await page.getByText('Signed-in browsers').waitFor({ state: 'hidden' });
-    await page.close();
   });
 
-  it('creates a token, shows it once, and revokes it', async () => {
-    const page = await openPage();
+  test('creates a token, shows it once, and revokes it', async ({ gateway, page, signIn }) => {
+    await signIn();
     await page.locator('details.status > summary').click();
     const tokens = page.locator('details.tokens');
     await tokens.locator('summary').click();
@@ -441,11 +417,10 @@ describe('the page', () => {
     await tokens.getByText('read; never used').waitFor({ state: 'detached' });
     expect(await tokens.locator('code').count()).toBe(0);
     expect((await status()).status).toBe(401);
-    await page.close();
   });
 
-  it('says that it could not sign out and keeps unsent messages', async () => {
-    const page = await openPage();
+  test('says that it could not sign out and keeps unsent messages', async ({ gateway, page, signIn }) => {
+    await signIn();
     gateway.session.isAway = true;
     await page.fill('#composer', 'unsent');
     await page.keyboard.press('Enter');
@@ -460,11 +435,10 @@ describe('the page', () => {
     await page.unrouteAll();
     await page.getByRole('button', { name: 'Sign out this browser' }).click();
     await page.getByLabel('Access token').waitFor();
-    await page.close();
   });
 
-  it('sends uploaded files with their message, within the limit', async () => {
-    const page = await openPage();
+  test('sends uploaded files with their message, within the limit', async ({ gateway, page, signIn }) => {
+    await signIn();
     const choose = page.getByLabel('Add files').last();
     await choose.setInputFiles([
       { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('kept') },
@@ -518,11 +492,14 @@ describe('the page', () => {
     if (sent?.kind !== 'message') throw new Error('no message');
     expect(sent.text).toBe('my draft');
     expect(sent.attachments).toMatchObject([{ name: 'notes.txt', kind: 'file', sizeBytes: 4 }]);
-    await page.close();
   });
 
-  it('shows a command and a quoted message, and retries a refused message once', async () => {
-    const page = await openPage();
+  test('shows a command and a quoted message, and retries a refused message once', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
+    await signIn();
     const you = { author: { kind: 'person', name: 'you' } } as const;
     const [asked, refused] = [randomUUID(), randomUUID()];
     gateway.session.say(gateway.route, { ...you, messageId: asked, text: '/status', state: 'command' });
@@ -544,10 +521,13 @@ describe('the page', () => {
     await page.locator('article.own[data-state=answered]', { hasText: 'Which colour?' }).waitFor();
     expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
     expect(new Set(gateway.session.stored.slice(before).map(({ eventKey }) => eventKey)).size).toBe(1);
-    await page.close();
   });
 
-  it('resends or drops messages that may not have arrived, in their alert', async () => {
+  test('resends or drops messages that may not have arrived, in their alert', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
     const notice = { kind: 'delivery-unknown', count: 2, since: 1_790_000_000_000, lastAt: 1 } as const;
     gateway.notices = [{ ...notice, id: 'n', text: '2 messages may not have arrived.' }];
     const part = {
@@ -562,7 +542,7 @@ describe('the page', () => {
       { ...part, key: 'b', excerpt: 'second' },
       { ...part, key: 'c', state: 'pending', excerpt: 'on its way' },
     ];
-    const page = await openPage();
+    await signIn();
     await page.getByRole('button', { name: 'Send again: first' }).click();
     await page.getByText('first').waitFor({ state: 'detached' });
     expect(await page.getByText('on its way').count()).toBe(0);
@@ -571,29 +551,80 @@ describe('the page', () => {
     expect(gateway.undelivered.map(({ key }) => key)).toEqual(['c']);
     expect(await axeViolations(page)).toEqual([]);
     gateway.notices = [];
-    await page.close();
   });
 
-  it('gives a page of another origin nothing, even if the browser is signed in', async () => {
-    const context = await browser.newContext();
-    const own = await context.newPage();
-    await own.goto(gateway.signInLink());
-    await own.locator('.dot.open').first().waitFor();
+  test('gives a page of another origin nothing, even if the browser is signed in', async ({
+    gateway,
+    page,
+    signIn,
+  }) => {
+    await signIn();
     const stored = gateway.session.stored.length;
     const hostile = await serveHostilePage();
-    const page = await context.newPage();
-    await page.goto(`${hostile.url}/?target=${encodeURIComponent(gateway.url)}`);
-    const result = page.locator('#result[data-done]');
+    const other = await page.context().newPage();
+    await other.goto(`${hostile.url}/?target=${encodeURIComponent(gateway.url)}`);
+    const result = other.locator('#result[data-done]');
     await result.waitFor({ state: 'attached' });
     const got = ((await result.textContent()) ?? '').split('\n');
     expect(got).toHaveLength(11);
     expect(got.filter((line) => !line.endsWith('nothing'))).toEqual([]);
     expect(gateway.session.stored).toHaveLength(stored);
     // The sign-outs of the hostile page changed nothing.
-    await own.reload();
-    await own.locator('.dot.open').first().waitFor();
-    await context.close();
+    await page.reload();
+    await page.locator('.dot.open').first().waitFor();
     await hostile.close();
+  });
+});
+
+describe('the page on a scripted gateway', () => {
+  const say = async (page: Page, text: string) => {
+    await page.fill('#composer', text);
+    await page.keyboard.press('Enter');
+  };
+  const answers = (page: Page) => page.locator('article.agent:not(.preview)');
+  const previewOf = (page: Page) => page.locator('article.preview').filter({ hasText: 'Working on it' });
+
+  test('shows a client that is not signed in only where to find the link', async ({ gateway, page }) => {
+    await page.goto(gateway.url);
+    await page.getByText('sign-in link').waitFor();
+    expect(await page.locator('#composer').count()).toBe(0);
+  });
+
+  test('signs in by a link that leaves no secret in the address', async ({ gateway, page, signIn }) => {
+    await signIn();
+    expect(page.url()).toBe(`${gateway.url}/`);
+    expect(await page.evaluate('document.cookie')).toBe('');
+  });
+
+  test('shows a message, its state and its answer, even after a reload', async ({ page, signIn }) => {
+    await signIn();
+    const before = await answers(page).count();
+    await say(page, 'hello');
+    await answers(page).nth(before).waitFor();
+    expect(await answers(page).nth(before).textContent()).toMatch(/Hello there/);
+    const own = page.locator('article.own').last();
+    await own.and(page.locator('[data-state=answered]')).waitFor();
+    const shown = await page.locator('article:not(.preview)').allInnerTexts();
+    await page.reload();
+    await answers(page).nth(before).waitFor();
+    expect(await page.locator('article:not(.preview)').allInnerTexts()).toEqual(shown);
+  });
+
+  test('streams the answer and accepts a steer meanwhile', async ({ page, signIn }) => {
+    await signIn();
+    await say(page, 'long task');
+    await previewOf(page).waitFor();
+    await page.getByText('Parley is working. It reads new messages').waitFor();
+    await say(page, 'in French please');
+    await answers(page).filter({ hasText: 'changed course: in French please' }).last().waitFor();
+  });
+
+  test('stops a run with its button', async ({ page, signIn }) => {
+    await signIn();
+    await say(page, 'long task');
+    await previewOf(page).waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
   });
 });
 

@@ -1,29 +1,15 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { readStore } from '../e2e/conservation.ts';
-import { openStage, type Stage } from '../e2e/stage.ts';
+import { openStage } from '../e2e/stage.ts';
 import { until } from '../e2e/until.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
-import { patienceMs } from '../support/patience.ts';
-import { launchChromium } from './chromium.ts';
+import { test } from './page-test.ts';
 
 describe('a page whose gateway is killed', () => {
-  let browser: Browser;
-  let stage: Stage;
-  beforeAll(async () => {
-    [browser, stage] = await Promise.all([launchChromium(), openStage({ networks: ['web'] })]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await stage?.close();
-  });
-
-  const start = (port = '0') => stage.start({ env: { PARLEY_PORT: port } });
-
-  it('shows nothing of a run that ended while its gateway was down', async () => {
+  test('shows nothing of a run that ended while its gateway was down', async ({ page, onTestFinished }) => {
+    const stage = await openStage({ networks: ['web'] }, onTestFinished);
+    const start = (port = '0') => stage.start({ env: { PARLEY_PORT: port } });
     const parley = await start();
-    const page = await browser.newPage();
-    page.setDefaultTimeout(patienceMs);
     await page.goto(parley.signInLink);
     await page.locator('.dot.open').first().waitFor();
     const gate = createGate();

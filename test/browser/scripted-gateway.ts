@@ -16,7 +16,7 @@ import type { ShownQuestion } from '../../src/contracts/owner-alert.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
 import type { UndeliveredPart } from '../../src/store/delivery/operator-actions.ts';
 import type { StoredFile } from '../../src/store/reads/find-sent-file.ts';
-import { lazyStore } from '../support/lazy-store.ts';
+import type { lazyStore } from '../support/lazy-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { scriptedStore } from '../support/scripted-store.ts';
 import { createSessionDouble, type SessionDouble } from '../support/session-double.ts';
@@ -49,7 +49,8 @@ export type ScriptedGateway = Owner & {
   close(): Promise<void>;
 };
 
-export async function startScriptedGateway(): Promise<ScriptedGateway> {
+/** `shared` keeps sign-ins and tokens; it is the caller's to close. */
+export async function startScriptedGateway(shared: ReturnType<typeof lazyStore>): Promise<ScriptedGateway> {
   const session = createSessionDouble();
   const owner: Owner = { notices: [], questions: [], undelivered: [], files: new Map() };
   session.standing = { queueMode: 'steer' };
@@ -58,7 +59,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
     return 'done';
   };
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-page-'));
-  const store = scriptedStore(lazyStore(), {
+  const store = scriptedStore(shared, {
     readWhy: ({ id }: { readonly id: string }) => ({ kind: 'account', account: { id } }),
     findSentFile: ({ key }: { readonly key: string }) => owner.files.get(key),
     readUndelivered: () => owner.undelivered,

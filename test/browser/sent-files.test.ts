@@ -1,87 +1,75 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect } from 'vitest';
 import { newOutgoingName } from '../../src/inbound/media.ts';
-import { patienceMs } from '../support/patience.ts';
 import { axeViolations } from './axe.ts';
-import { launchChromium } from './chromium.ts';
-import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
+import { test } from './page-test.ts';
 import { xssStrings } from './xss-strings.ts';
 
 const hostile = '<script>parent.hacked = top.hacked = window.hacked = 1; fetch("/api/status")</script>';
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">${hostile}</svg>`;
 
+/** `send` delivers a file as the outbox does, and stores it, in this order; it returns the message's id. */
+const it = test.extend('send', ({ gateway }) => async (bytes: string | Buffer, sent: Sent = {}) => {
+  const { name = 'a.bin', mimeType = 'text/plain', text = '' } = sent;
+  const [key, stored] = [`part-${crypto.randomUUID()}`, newOutgoingName()];
+  const path = join(gateway.mediaDir, stored);
+  await writeFile(path, bytes);
+  const media = { kind: 'media', mimeType, name } as const;
+  gateway.files = new Map(gateway.files).set(key, { ...media, path: stored, laneKey: 'lane' });
+  await gateway.deliver({ ...media, path, ...(text && { caption: { text, spans: [] } }) }, key);
+  const file = { name, mimeType, stored, sizeBytes: Buffer.byteLength(bytes) };
+  gateway.session.say(gateway.route, { messageId: key, text, file });
+  return { key, path };
+});
+
+const shown = (page: Page, key: string) => page.locator(`article.agent[data-id="${key}"]`);
+const widthOf = (page: Page, key: string) =>
+  shown(page, key)
+    .locator('img')
+    .evaluate((image) => (image as unknown as { readonly naturalWidth: number }).naturalWidth);
+
 describe('files in the page', () => {
-  let browser: Browser;
-  let gateway: ScriptedGateway;
-  beforeAll(async () => {
-    [browser, gateway] = await Promise.all([launchChromium(), startScriptedGateway()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.close();
-  });
-
-  const openPage = async (viewport = { width: 1280, height: 800 }) => {
-    const context = await browser.newContext({ viewport });
-    onTestFinished(() => context.close());
-    const page = await context.newPage();
-    page.setDefaultTimeout(patienceMs);
-    await page.goto(gateway.signInLink());
-    await page.locator('.dot.open').first().waitFor();
-    return page;
-  };
-  /** Delivers a file as the outbox does, and stores it, in this order. Returns the message's id. */
-  const send = async (
-    bytes: string | Buffer,
-    { name = 'a.bin', mimeType = 'text/plain', text = '' } = {},
-  ) => {
-    const [key, stored] = [`part-${crypto.randomUUID()}`, newOutgoingName()];
-    const path = join(gateway.mediaDir, stored);
-    await writeFile(path, bytes);
-    const media = { kind: 'media', mimeType, name } as const;
-    gateway.files = new Map(gateway.files).set(key, { ...media, path: stored, laneKey: 'lane' });
-    await gateway.deliver({ ...media, path, ...(text && { caption: { text, spans: [] } }) }, key);
-    const file = { name, mimeType, stored, sizeBytes: Buffer.byteLength(bytes) };
-    gateway.session.say(gateway.route, { messageId: key, text, file });
-    return { key, path };
-  };
-  const shown = (page: Page, key: string) => page.locator(`article.agent[data-id="${key}"]`);
-  const widthOf = (page: Page, key: string) =>
-    shown(page, key)
-      .locator('img')
-      .evaluate((image) => (image as unknown as { readonly naturalWidth: number }).naturalWidth);
-
-  it.each([
+  it.for([
     ['a desktop', { width: 1280, height: 800 }],
     ['a phone', { width: 360, height: 640 }],
-  ])('shows an image and a document on %s, even after a reload', async (_, viewport) => {
-    const page = await openPage(viewport);
-    const image = await send(aPng(1600, 1200), {
-      ...{ name: 'a-long-name-of-a-picture-'.repeat(8), mimeType: 'image/png', text: 'The picture' },
-    });
-    const document = await send('%PDF-1.7', { name: 'Report 2026.pdf', mimeType: 'application/pdf' });
-    for (const isAgain of [false, true]) {
-      if (isAgain) await page.reload();
-      const picture = shown(page, image.key).getByRole('img');
-      await picture.waitFor();
-      await expect.poll(() => widthOf(page, image.key)).toBe(1600);
-      const box = await picture.boundingBox();
-      expect(box?.width).toBeLessThanOrEqual(viewport.width - 32);
-      expect(box?.height).toBeLessThanOrEqual(viewport.height * 0.6 + 1);
-      expect(await shown(page, image.key).textContent()).toContain('The picture');
-      const link = shown(page, document.key).getByRole('link', { name: 'File Report 2026.pdf, 8 bytes' });
-      const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
-      expect(download.suggestedFilename()).toBe('Report 2026.pdf');
-      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
-    }
-    expect(await axeViolations(page)).toEqual([]);
-  });
+  ] as const)(
+    'shows an image and a document on %s, even after a reload',
+    async ([, viewport], { page, send, signIn }) => {
+      await page.setViewportSize(viewport);
+      await signIn();
+      const image = await send(aPng(1600, 1200), {
+        ...{ name: 'a-long-name-of-a-picture-'.repeat(8), mimeType: 'image/png', text: 'The picture' },
+      });
+      const document = await send('%PDF-1.7', { name: 'Report 2026.pdf', mimeType: 'application/pdf' });
+      for (const isAgain of [false, true]) {
+        if (isAgain) await page.reload();
+        const picture = shown(page, image.key).getByRole('img');
+        await picture.waitFor();
+        await expect.poll(() => widthOf(page, image.key)).toBe(1600);
+        const box = await picture.boundingBox();
+        expect(box?.width).toBeLessThanOrEqual(viewport.width - 32);
+        expect(box?.height).toBeLessThanOrEqual(viewport.height * 0.6 + 1);
+        expect(await shown(page, image.key).textContent()).toContain('The picture');
+        const link = shown(page, document.key).getByRole('link', { name: 'File Report 2026.pdf, 8 bytes' });
+        const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
+        expect(download.suggestedFilename()).toBe('Report 2026.pdf');
+        expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      }
+      expect(await axeViolations(page)).toEqual([]);
+    },
+  );
 
-  it('keeps the newest message in view when an image above it arrives late', async () => {
-    const page = await openPage({ width: 800, height: 400 });
+  it('keeps the newest message in view when an image above it arrives late', async ({
+    gateway,
+    page,
+    send,
+    signIn,
+  }) => {
+    await page.setViewportSize({ width: 800, height: 400 });
+    await signIn();
     gateway.session.say(gateway.route, { text: 'a long message '.repeat(300) });
     // Not every browser anchors what is in view.
     await page.evaluate("document.getElementById('scroll').style.overflowAnchor = 'none'");
@@ -107,8 +95,13 @@ describe('files in the page', () => {
     await expect.poll(below).toBeLessThan(2);
   });
 
-  it('executes nothing of a file, whatever it claims to be, and no name that looks like markup', async () => {
-    const page = await openPage();
+  it('executes nothing of a file, whatever it claims to be, and no name that looks like markup', async ({
+    gateway,
+    page,
+    send,
+    signIn,
+  }) => {
+    await signIn();
     const files = [
       { bytes: svg, name: 'a.svg', mimeType: 'image/svg+xml' },
       { bytes: svg, name: 'a.png', mimeType: 'image/png' },
@@ -134,13 +127,18 @@ describe('files in the page', () => {
     expect(await page.evaluate('typeof hacked')).toBe('undefined');
   });
 
-  it('offers an image that cannot be shown as a file, and says that a file is gone', async () => {
+  it('offers an image that cannot be shown as a file, and says that a file is gone', async ({
+    gateway,
+    page,
+    send,
+    signIn,
+  }) => {
     const broken = await send('GIF8', { name: 'broken.png', mimeType: 'image/png' });
     const gone = await send(aPng(9, 9), { name: 'gone.png', mimeType: 'image/png' });
     await rm(gone.path);
     const file = { name: 'old.txt', mimeType: 'text/plain', stored: newOutgoingName() };
     const { messageId } = gateway.session.say(gateway.route, { text: '', file });
-    const page = await openPage();
+    await signIn();
     await shown(page, broken.key).getByRole('link', { name: 'File broken.png, 4 bytes' }).waitFor();
     await shown(page, messageId).getByText('no longer kept').waitFor();
     expect(await shown(page, messageId).getByRole('link').count()).toBe(0);
@@ -153,6 +151,7 @@ describe('files in the page', () => {
   });
 });
 
+type Sent = { readonly name?: string; readonly mimeType?: string; readonly text?: string };
 type ScrollBox = { readonly scrollHeight: number; readonly scrollTop: number; readonly clientHeight: number };
 
 /** Returns a white image of this size. */
