@@ -97,7 +97,8 @@ it('has the types that plugins and their tests need', async () => {
     ...{ lib: ['es2024', 'esnext.disposable'], types: ['node'], typeRoots: [join(own, '@types')] },
   };
   await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
-  const checked = run(join(own, '.bin/tsc'), ['-p', project, '--checkers', '1']).catch(({ stdout }) => ({ stdout }));
+  const tsc = ['-p', project, '--checkers', '1'];
+  const checked = run(join(own, '.bin/tsc'), tsc).catch(({ stdout }) => ({ stdout }));
   const lines = (await checked).stdout.split('\n').filter((line: string) => /^\S/.test(line));
   expect(lines.map((line: string) => /^(?:.*\/)?(.*?\(\d+)/.exec(line)?.[1])).toEqual(
     [4, 5, 6, 7].map((at) => `mistakes.ts(${at}`),
