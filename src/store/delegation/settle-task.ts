@@ -25,10 +25,10 @@ export const settleTask: StoreCommand<{ readonly taskId: string }, Effects> = {
     await stopLeftPeers(tx, task, effects);
     const nodes = await readNodes(tx, taskId);
     await cancelOwn(tx, { lane, task, nodes }, effects);
+    await markSettled(tx, taskId);
     if (task.endedAt === null && (await isIdle(tx, lane, task))) await endLost(tx, task, effects);
     else if (task.state === 'executing')
       await moveOn(tx, { task, nodes, event: { kind: 'go' }, error: '' }, effects);
-    else await markSettled(tx, taskId);
     return effects;
   },
 };
@@ -117,7 +117,6 @@ async function endLost(tx: StepTx, task: Task, effects: Effects): Promise<void> 
     return moveOn(tx, { task, nodes, event: { kind: 'go' }, error: '' }, effects);
   const error = task.error ?? 'its message was cancelled before it was answered';
   await endTask(tx, task.id, { result: null, error, told: toldOf(task) });
-  await markSettled(tx, task.id);
   effects.tasks.push({ id: task.id, laneKey: task.laneKey, isUnsettled: false });
 }
 

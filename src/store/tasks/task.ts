@@ -164,9 +164,9 @@ export async function reopenSubtask(tx: Tx, taskId: string, id: string): Promise
 /** Each change makes the readers of the task read it again. */
 const changed = { revision: plus(1), isUnshown: 1 };
 
-/** Raises the revision. */
+/** Raises the revision. What an earlier step has left stays for `settleTask`, which alone says when nothing is left. */
 export async function touchTask(tx: Tx, id: string, isUnsettled: boolean): Promise<void> {
-  await changeRow(tx, 'tasks', id, { isUnsettled: isUnsettled ? 1 : 0, ...changed });
+  await changeRow(tx, 'tasks', id, { ...(isUnsettled && { isUnsettled: 1 }), ...changed });
 }
 
 /** Returns the task on whose item a run begins. The first run of one that came as a message starts it. */
