@@ -68,6 +68,18 @@ export const agent = z.strictObject({
     .describe(
       'Folder for its files, relative to the data folder. Default: workspace, or workspace-<id> for further agents. It must not contain Parley’s own files.',
     ),
+  specialty: z
+    .string()
+    .trim()
+    .min(1)
+    .max(200)
+    .exactOptional()
+    .describe('What it is good at, in one sentence: other agents read it when they choose whom to ask.'),
+  capabilities: z
+    .array(z.string().trim().min(1).max(60))
+    .max(20)
+    .exactOptional()
+    .describe('What it can do, in a few words each, for example "read invoices"; shown with its specialty.'),
   profile: z.string().exactOptional().describe('Text added before its instructions.'),
   model: z
     .string()
@@ -145,6 +157,9 @@ export const subagents = z
           'How many sub-agents there may be at a time under one top-level run.',
         ),
         lifetime: count(200, 10_000).describe('How many sub-agents one top-level run may start in total.'),
+        graphNodes: count(200, 1000).describe(
+          'How many subtasks the agents under one top-level run may delegate in total.',
+        ),
         seconds: z
           .int()
           .min(1)

@@ -481,7 +481,7 @@ describe('the configuration', () => {
       subagents: {
         maxSpawnDepth: 1,
         maxChildrenPerAgent: 5,
-        tree: { nodes: 20, lifetime: 200, seconds: 3600 },
+        tree: { nodes: 20, lifetime: 200, graphNodes: 200, seconds: 3600 },
       },
     });
     expect(load({ agents }).agents[0]?.subagents.allowAgents).toBeUndefined();
@@ -489,6 +489,17 @@ describe('the configuration', () => {
       `"cook" isn't a known agent`,
     );
     expect(problemsOf({ subagents: { maxSpawnDepth: 6 } })).toContain('subagents.maxSpawnDepth');
+  });
+
+  it('takes what an agent is good at in a few words, and no essay', () => {
+    const of = (words: object) => ({ agents: [{ id: 'main', ...words }] });
+    const words = { specialty: ' Reads contracts. ', capabilities: ['find deadlines', 'compare versions'] };
+    expect(load(of(words)).agents).toMatchObject([{ ...words, specialty: 'Reads contracts.' }]);
+    expect(problemsOf(of({ specialty: 'x'.repeat(201) }))).toContain('agents[0].specialty');
+    expect(problemsOf(of({ specialty: ' ' }))).toContain('agents[0].specialty');
+    expect(problemsOf(of({ capabilities: ['x'.repeat(61)] }))).toContain('agents[0].capabilities[0]');
+    expect(problemsOf(of({ capabilities: Array(21).fill('read') }))).toContain('agents[0].capabilities');
+    expect(problemsOf({ subagents: { tree: { graphNodes: 1001 } } })).toContain('subagents.tree.graphNodes');
   });
 
   it('turns dollars into micro-dollars', () => {
