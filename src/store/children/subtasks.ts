@@ -79,7 +79,7 @@ export async function recordReply(tx: StepTx, reply: SubtaskReply, effects: Effe
   await postReply(tx, task, reply);
   const event = { ...reply, kind: 'reply', id: node.id } as const;
   const why = reply.error ?? 'it failed';
-  const whyOf = { [node.id]: why };
+  const whyOf = new Map([[node.id, why]]);
   const isUnsettled = reply.leavesWork === true;
   await moveOn(tx, { task, nodes, event, whyOf, error: `${node.id}: ${why}`, isUnsettled }, effects);
   effects.taskPoints.push('reply-recorded');
@@ -111,7 +111,7 @@ type Move = {
   readonly nodes: readonly TaskNode[];
   readonly event: GraphEvent;
   /** Why single nodes fail; the others fail or are skipped because of `error`. */
-  readonly whyOf?: Readonly<Record<string, string>>;
+  readonly whyOf?: ReadonlyMap<string, string>;
   /** Why the task fails, if it does. */
   readonly error: string;
   /** Something is left for `settleTask` in any case. */
@@ -120,7 +120,7 @@ type Move = {
 
 /** Does what the engine says, in its order. Dispatches beyond the limit are left to `settleTask`. */
 export async function moveOn(tx: StepTx, move: Move, effects: Effects): Promise<void> {
-  const { task, event, whyOf = {}, error } = move;
+  const { task, event, whyOf, error } = move;
   const nodes = new Map(move.nodes.map((node) => [node.id, node]));
   let dispatched = 0;
   let isUnsettled = move.isUnsettled === true;
@@ -134,7 +134,8 @@ export async function moveOn(tx: StepTx, move: Move, effects: Effects): Promise<
     if (!node) continue;
     if (action.kind === 'reopen') await reopenSubtask(tx, task.id, node.id);
     else if (action.kind === 'end') {
-      const why = action.state === 'done' ? null : (whyOf[node.id] ?? `stopped: ${error}`);
+      const ofTask = event.kind === 'stop' ? error : `stopped: ${error}`;
+      const why = action.state === 'done' ? null : (whyOf?.get(node.id) ?? ofTask);
       await endSubtask(tx, { taskId: task.id, id: node.id, state: action.state, error: why });
       nodes.set(node.id, { ...node, state: action.state, error: why });
       isUnsettled ||= action.stops === true;

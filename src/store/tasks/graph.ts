@@ -114,11 +114,12 @@ function reopen(graph: readonly GraphNode[]): readonly GraphAction[] {
  * dependency, or a cycle. Undefined if they are one.
  */
 export function graphProblem(nodes: readonly Pick<GraphNode, 'id' | 'dependsOn'>[]): string | undefined {
+  // Ids become names of files, and some file systems ignore case.
+  const names = nodes.map(({ id }) => id.toLowerCase());
+  const twice = nodes.find((_, index) => names.indexOf(names[index] ?? '') !== index);
+  if (twice)
+    return `Two subtasks have the id "${twice.id}", upper and lower case being the same; give each its own.`;
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  if (byId.size < nodes.length) {
-    const twice = nodes.find((node) => byId.get(node.id) !== node);
-    return `Two subtasks have the id "${twice?.id}"; give each its own.`;
-  }
   for (const { id, dependsOn } of nodes) {
     const unknown = dependsOn.find((name) => !byId.has(name));
     if (unknown !== undefined)
