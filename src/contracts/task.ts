@@ -111,6 +111,8 @@ export type TaskView = Readonly<z.output<typeof taskViewSchema>>;
 /** Schema of a task with everything that was asked and said. */
 export const taskRecordSchema = taskViewSchema.extend({
   instructions: z.string(),
+  /** Rights with which everybody works on it. */
+  authority: z.string(),
   /** The synthesis, or what the coordinator said about the failure. */
   result: z.string().exactOptional(),
   /** Instructions and results of the subtasks, by id. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { SpawnLimits, SpawnRefusal } from '#contracts/child.ts';
-import type { HookEvents } from '#contracts/hook.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import {
@@ -13,13 +12,13 @@ import {
   type ToolRun,
 } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
-import { hookRunOf } from '../hooks/hook-run.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import type { Models } from '../models/models.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { childIdOf, childLane } from '../store/children/child.ts';
 import { spawnChild } from '../store/children/spawn-child.ts';
+import { askSpawningHook } from './spawning-hook.ts';
 import { childRole, spawnableAgents } from './tool-policy.ts';
 
 export type SpawnToolDeps = {
@@ -87,7 +86,7 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
       if (model !== undefined && !names.includes(model))
         return refusal('model_not_known', names.length, names);
       const role = childRole({ parent: run.role, profile, maxSpawnDepth: limits.depth });
-      const denied = await askHook(deps.hooks, run, {
+      const denied = await askSpawningHook(deps.hooks, run, {
         callId,
         agentId: agent,
         task: rest.task,
@@ -122,18 +121,6 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
       });
     },
   });
-}
-
-/** Returns why a hook refuses the spawn, if one does. One that fails refuses, too. */
-async function askHook(
-  hooks: Hooks | undefined,
-  run: ToolRun,
-  spawn: Omit<HookEvents['subagent_spawning'], 'run'>,
-): Promise<string | undefined> {
-  if (!hooks?.has('subagent_spawning')) return undefined;
-  const { end } = await hooks.decide('subagent_spawning', { run: hookRunOf(run), ...spawn });
-  if (end?.kind === 'decided') return `Not allowed: ${end.decision.reason}`;
-  return end && `Not allowed: the hook ${end.owner} failed.`;
 }
 
 function answer(value: Record<string, unknown>): ToolOutput {

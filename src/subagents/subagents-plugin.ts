@@ -3,8 +3,10 @@ import type { SpawnLimits } from '#contracts/child.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import type { Config } from '../config/config.ts';
 import { createAgentsListTool } from './agents-list-tool.ts';
+import { createDelegateTool } from './delegate-tool.ts';
 import { createSpawnTool, type SpawnToolDeps } from './spawn-tool.ts';
 import { createSubagentsTool } from './subagents-tool.ts';
+import { createTasksTool } from './tasks-tool.ts';
 
 /** Provides the tools for sub-agents, like any plugin does. */
 export function subagentsPlugin(
@@ -14,6 +16,7 @@ export function subagentsPlugin(
   const { agents, subagents } = config;
   const { authority } = subagents;
   const limits = spawnLimits(subagents);
+  const taskLimits = { depth: limits.depth, nodes: subagents.tree.graphNodes, treeMs: limits.treeMs };
   return {
     id: 'subagents',
     configSchema: z.unknown(),
@@ -21,6 +24,10 @@ export function subagentsPlugin(
       tools.register('sessions_spawn', (run) =>
         createSpawnTool({ store, models, probe, start, hooks, agents, limits, authority }, run),
       );
+      tools.register('delegate', (run) =>
+        createDelegateTool({ store, start, hooks, agents, limits: taskLimits, authority }, run),
+      );
+      tools.register('tasks', (run) => createTasksTool(deps, run));
       tools.register('subagents', (run) => createSubagentsTool(deps, run));
       tools.register('agents_list', (run) => createAgentsListTool(agents, run));
       return () => undefined;

@@ -22,6 +22,8 @@ export const deniedToTheDeepest: readonly string[] = [
   'sessions_history',
   'sessions_spawn',
   'subagents',
+  'delegate',
+  'tasks',
 ];
 
 /** The tools of the `task` profile: they read and change nothing. */

@@ -67,9 +67,10 @@ export function resultTextOf(messages: readonly Said[]): string {
   );
 }
 
-/** Says whether a tool result is only about managing sub-agents, and not about the task. */
+/** Says whether a tool result is only about managing sub-agents and tasks, and not about what was asked. */
 function isBookkeeping({ name, content }: { readonly name: string; readonly content: string }): boolean {
-  return name === 'subagents' || (name === 'sessions_spawn' && content.trimStart().startsWith('{'));
+  if (name === 'sessions_spawn') return content.trimStart().startsWith('{');
+  return name === 'subagents' || name === 'delegate' || name === 'tasks';
 }
 
 /** Says whether the text is a chosen silence, which contains nothing for the parent. */

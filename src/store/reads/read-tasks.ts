@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { SubtaskView, TaskMessage, TaskRecord, TaskView } from '#contracts/task.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { excerptOf } from '../base/one-line.ts';
@@ -21,26 +21,27 @@ export const findTaskRecord: StoreQuery<{ readonly taskId: string }, TaskRecord 
   run: async (tx, { taskId }) => {
     const task = await readTask(tx, taskId);
     if (!task) return undefined;
-    const { instructions, result } = task;
+    const { instructions, authority, result } = task;
     const texts = await readTexts(tx, taskId);
-    return { ...(await viewOf(tx, task)), instructions, ...(result !== null && { result }), texts };
+    const record = { ...(await viewOf(tx, task)), instructions, authority, texts };
+    return result === null ? record : { ...record, result };
   },
 };
 
-/**
- * Reads tasks, open ones first, then the newest. `laneKeys`: those of these conversations and of everything below them;
- * absent: all.
- */
-export const readTasks: StoreQuery<
-  { readonly laneKeys?: readonly string[]; readonly limit: number },
-  readonly TaskView[]
-> = {
+/** `laneKeys`: those of these conversations; `sessionId`: those of this session; each with everything below. */
+type TasksOf = { readonly laneKeys?: readonly string[]; readonly sessionId?: string; readonly limit: number };
+
+/** Reads tasks, open ones first, then the newest; without lanes and session, all. */
+export const readTasks: StoreQuery<TasksOf, readonly TaskView[]> = {
   query: 'readTasks',
-  run: async (tx, { laneKeys, limit }) => {
+  run: async (tx, { laneKeys, sessionId, limit }) => {
     const rows = await tx.db
       .selectFrom('tasks')
       .selectAll()
       .$if(laneKeys !== undefined, (query) => query.where('sessionId', 'in', sessionsUnder(laneKeys ?? [])))
+      .$if(sessionId !== undefined, (query) =>
+        query.where('sessionId', 'in', sessionsBelow(sql`select cast(${sessionId} as text)`)),
+      )
       .orderBy((eb) => eb.case().when('endedAt', 'is', null).then(0).else(1).end())
       .orderBy('createdAt', 'desc')
       .orderBy('id')
@@ -52,11 +53,15 @@ export const readTasks: StoreQuery<
   },
 };
 
-/** The sessions of these lanes and all sub-agents below them. */
 function sessionsUnder(laneKeys: readonly string[]) {
+  return sessionsBelow(sql`select id from sessions where key in (${sql.join(laneKeys)})`);
+}
+
+/** These sessions and those of all sub-agents below them. */
+function sessionsBelow(top: RawBuilder<unknown>) {
   return sql<string>`(
     with recursive below(id) as (
-      select id from sessions where key in (${sql.join(laneKeys)})
+      ${top}
       union
       select children.id from children join below on children."parentSessionId" = below.id
     )
