@@ -126,6 +126,8 @@ export const childViewSchema = z.object({
   startedAt: z.number().exactOptional(),
   endedAt: z.number().exactOptional(),
   isArchived: z.literal(true).exactOptional(),
+  /** It works on a subtask, and is shown with its task. */
+  isPeer: z.literal(true).exactOptional(),
   /** Prompt and completion tokens so far. */
   tokens: z.number(),
   /** Micro-dollars so far. */

@@ -108,6 +108,15 @@ export const taskViewSchema = z.object({
 /** A task as people see it in lists and as a graph, without instructions and results. */
 export type TaskView = Readonly<z.output<typeof taskViewSchema>>;
 
+/** Schema of a task in the activity of a conversation. */
+export const taskActivitySchema = taskViewSchema.extend({
+  /** How many subtasks are in each state. Present if the graph is large, so that `subtasks` has only those that matter. */
+  counts: z.partialRecord(subtaskState, z.number()).exactOptional(),
+});
+
+/** A task in the activity of a conversation. */
+export type TaskActivity = Readonly<z.output<typeof taskActivitySchema>>;
+
 /** Schema of a task with everything that was asked and said. */
 export const taskRecordSchema = taskViewSchema.extend({
   instructions: z.string(),

@@ -4,6 +4,7 @@ import { type ClientEvent, toolStateSchema } from './feed.ts';
 import { spansSchema } from './formatted-text.ts';
 import { queueModes } from './queue-settings.ts';
 import type { ReplyRoute } from './route.ts';
+import { taskActivitySchema } from './task.ts';
 
 /**
  * One session's messages, oldest first, and its current activity. Session-bound channels (web, terminal) read
@@ -47,6 +48,8 @@ export const timelineActivitySchema = z.object({
   queueMode: z.enum(queueModes).exactOptional(),
   /** Sub-agents of the conversation, oldest first; absent when it has none. */
   children: z.array(childViewSchema).readonly().exactOptional(),
+  /** Tasks that its agents coordinate, open or ended within the last hour, oldest first; absent when there are none. */
+  tasks: z.array(taskActivitySchema).readonly().exactOptional(),
 });
 
 /** The current activity of a session. */

@@ -12,6 +12,7 @@ import { closeBundles, readSweep } from '../../src/store/lanes/sweep.ts';
 import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
 import { readIsSeen, readMessageIds } from '../../src/store/reads/own-messages.ts';
+import { readActivity } from '../../src/store/reads/read-activity.ts';
 import { readLiveLanes } from '../../src/store/reads/read-live-lanes.ts';
 import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
 import { findSession, readLaneStatus } from '../../src/store/reads/read-sessions.ts';
@@ -96,6 +97,17 @@ it('reads the message ids of a page without reading other messages', async () =>
   const plans = [...asked].flatMap(planOf);
   expect(plans.filter((detail) => /^SCAN (?:inbox|outbox|transcript)/.test(detail))).toEqual([]);
   expect(plans).toContainEqual(expect.stringContaining('INDEX inboxRun'));
+});
+
+it('asks once for the tasks of a conversation that has none, and by an index', async () => {
+  const { laneKey } = await sayAndAnswer('tasks');
+  asked.clear();
+  await store.read(readActivity, { laneKey });
+  const ofTasks = [...asked].filter((sql) => /from "(?:tasks|subtasks|taskMessages)"/.test(sql));
+  expect(ofTasks).toHaveLength(1);
+  const plans = ofTasks.flatMap(planOf).filter((detail) => detail.includes('tasks'));
+  expect(plans).not.toEqual([]);
+  for (const detail of plans) expect(detail).toMatch(/^SEARCH tasks USING INDEX tasks(?:Session|Open) /);
 });
 
 it('traces a message without reading the history', async () => {

@@ -6,22 +6,29 @@ import { excerptOf } from '../base/one-line.ts';
 import { findRow } from '../base/row-access.ts';
 import { readChildUsage, readLiveChildren } from '../children/child.ts';
 import { senderRef } from '../items/item-change.ts';
+import { readRecentTasks } from './read-tasks.ts';
 
 /** Maximum number of tools listed; a batch may have started more. */
 const maxTools = 20;
 /** Maximum number of listed sub-agents that the conversation itself spawned. */
 const maxChildren = 50;
 
-/** Reads the lane's run, in any process, with its active tools and reason for waiting, and the lane's sub-agents. */
+/**
+ * Reads the lane's run, in any process, with its active tools and reason for waiting, the lane's sub-agents, and the tasks
+ * that the lane or one of these sub-agents coordinates.
+ */
 export const readActivity: StoreQuery<{ readonly laneKey: string }, TimelineActivity> = {
   query: 'readActivity',
   run: async (tx, { laneKey }) => {
-    const children = await readConversationChildren.run(tx, { laneKeys: [laneKey], limit: maxChildren });
+    const sessions = await readSessions(tx, laneKey);
+    const children = await readChildrenBelow(tx, sessions, maxChildren);
+    const tasks = await readRecentTasks(tx, [...sessions, ...children.map(({ id }) => id)]);
     const lane = await findRow(tx, 'lanes', laneKey, ['mode']);
     return {
       ...(await readRun(tx, laneKey)),
       ...(lane && { queueMode: lane.mode as QueueMode }),
       ...(children.length > 0 && { children }),
+      ...(tasks.length > 0 && { tasks }),
     };
   },
 };
@@ -62,25 +69,33 @@ export const readConversationChildren: StoreQuery<
 > = {
   query: 'readConversationChildren',
   run: async (tx, { laneKeys, limit }) => {
-    const found: Row[] = [];
-    let above: readonly string[] = [];
-    for (const laneKey of new Set(laneKeys)) above = [...above, ...(await readSessions(tx, laneKey))];
-    for (let isFirst = true; above.length > 0; isFirst = false) {
-      const rows = await readBelow(tx, above, isFirst ? limit : maxBelow);
-      found.push(...rows);
-      above = rows.map(({ id }) => id);
-    }
-    const known = new Set(found.map(({ id }) => id));
-    const views: ChildView[] = [];
-    for (const row of found) {
-      // A child's row doesn't include its usage until it is done.
-      const usage = row.state === 'done' ? row : await readChildUsage(tx, row.laneKey);
-      views.push(viewOf(row, usage, known));
-    }
-    // Children spawned in one batch have the same time. Names are often numbered; ids are random.
-    return views.sort((a, b) => a.createdAt - b.createdAt || byName(a.name, b.name) || byName(a.id, b.id));
+    let sessions: readonly string[] = [];
+    for (const laneKey of new Set(laneKeys)) sessions = [...sessions, ...(await readSessions(tx, laneKey))];
+    return readChildrenBelow(tx, sessions, limit);
   },
 };
+
+async function readChildrenBelow(
+  tx: Tx,
+  sessions: readonly string[],
+  limit: number,
+): Promise<readonly ChildView[]> {
+  const found: Row[] = [];
+  for (let above = sessions, isFirst = true; above.length > 0; isFirst = false) {
+    const rows = await readBelow(tx, above, isFirst ? limit : maxBelow);
+    found.push(...rows);
+    above = rows.map(({ id }) => id);
+  }
+  const known = new Set(found.map(({ id }) => id));
+  const views: ChildView[] = [];
+  for (const row of found) {
+    // A child's row doesn't include its usage until it is done.
+    const usage = row.state === 'done' ? row : await readChildUsage(tx, row.laneKey);
+    views.push(viewOf(row, usage, known));
+  }
+  // Children spawned in one batch have the same time. Names are often numbered; ids are random.
+  return views.sort((a, b) => a.createdAt - b.createdAt || byName(a.name, b.name) || byName(a.id, b.id));
+}
 
 async function readSessions(tx: Tx, laneKey: string): Promise<readonly string[]> {
   const sessions = await tx.db
@@ -112,7 +127,18 @@ async function readBelow(tx: Tx, sessionIds: readonly string[], limit: number): 
 function readNewest(tx: Tx, sessionIds: readonly string[], limit: number) {
   return tx.db
     .selectFrom('children')
-    .select(['id', 'parentSessionId', 'laneKey', 'depth', 'label', 'task', 'agentId', 'state', 'status'])
+    .select([
+      'id',
+      'parentSessionId',
+      'laneKey',
+      'depth',
+      'label',
+      'task',
+      'mode',
+      'agentId',
+      'state',
+      'status',
+    ])
     .select(['promptTokens', 'completionTokens', 'cost', 'createdAt', 'startedAt', 'endedAt', 'archivedAt'])
     .where('parentSessionId', 'in', sessionIds)
     .orderBy('createdAt', 'desc')
@@ -129,6 +155,7 @@ function viewOf(row: Row, usage: ChildUsage, known: ReadonlySet<string>): ChildV
     ...(row.startedAt !== null && { startedAt: row.startedAt }),
     ...(row.endedAt !== null && { endedAt: row.endedAt }),
     ...(row.archivedAt !== null && { isArchived: true }),
+    ...(row.mode === 'task' && { isPeer: true }),
     tokens: usage.promptTokens + usage.completionTokens,
     cost: usage.cost,
   };

@@ -1,9 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { SubtaskView, TaskMessage, TaskRecord, TaskView } from '#contracts/task.ts';
+import type { SubtaskView, TaskActivity, TaskMessage, TaskRecord, TaskView } from '#contracts/task.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { isOpenTask } from '../base/index-predicates.ts';
 import { excerptOf } from '../base/one-line.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { readChild, readChildUsage } from '../children/child.ts';
+import { oneOf } from '../base/row-access.ts';
+import { readChildUsage } from '../children/child.ts';
 import { messageIdOf, readNodes, readTask, type Task, type TaskNode } from '../tasks/task.ts';
 
 /** Reads a task as people see it; undefined when there is none. */
@@ -68,7 +70,71 @@ function sessionsBelow(top: RawBuilder<unknown>) {
     select id from below)`;
 }
 
+/** How long a conversation shows a task that has ended, ms. */
+const shownMs = 3_600_000;
+/** Most tasks that a conversation shows. */
+const maxRecent = 10;
+
+/**
+ * Reads the tasks that these sessions coordinate: open ones, and those that ended within the last hour; the oldest first.
+ * Without tasks this is one query.
+ */
+export async function readRecentTasks(
+  tx: Tx,
+  sessionIds: readonly string[],
+): Promise<readonly TaskActivity[]> {
+  const rows = await recentTasks.all(tx, { sessions: JSON.stringify(sessionIds), since: tx.now - shownMs });
+  const shown: TaskActivity[] = [];
+  for (const task of rows) {
+    const nodes = await readNodes(tx, task.id);
+    const isLarge = nodes.length > maxDrawn;
+    const subtasks = await readSubtasks(tx, task.id, isLarge ? thoseThatMatter(nodes) : nodes);
+    shown.push({ ...headOf(task), ...(isLarge && { counts: countsOf(nodes) }), subtasks });
+  }
+  return shown.sort((a, b) => a.createdAt - b.createdAt);
+}
+
+/** The outermost come first, then the newest: a task that is nested in another is shown within it. */
+const recentTasks = prepared((db, of: QueryParams<{ sessions: string; since: number }>, dialect) =>
+  db
+    .selectFrom('tasks')
+    .select(['id', 'title', 'agentId', 'laneKey', 'mode', 'state', 'revision', 'createdAt', 'endedAt'])
+    .select(['parentTaskId', 'parentSubtaskId', 'error'])
+    .where('sessionId', ...oneOf(of.sessions, dialect))
+    .where((eb) => eb.or([isOpenTask(), eb('endedAt', '>=', of.since)]))
+    .orderBy((eb) => eb.case().when('endedAt', 'is', null).then(0).else(1).end())
+    .orderBy((eb) => eb.case().when('parentTaskId', 'is', null).then(0).else(1).end())
+    .orderBy('createdAt', 'desc')
+    .orderBy('id')
+    .limit(maxRecent),
+);
+
+/** Most subtasks of a graph that is drawn. */
+const maxDrawn = 300;
+/** Most subtasks of a larger graph that are listed. */
+const maxListed = 100;
+/** Order in which subtasks are listed: first those that somebody may want to look at or stop. */
+const urgency = { dispatched: 0, failed: 0, pending: 1, skipped: 2, done: 2 } as const;
+
+function thoseThatMatter(nodes: readonly TaskNode[]): readonly TaskNode[] {
+  const open = nodes.filter(({ state }) => urgency[state] < 2);
+  const listed = open.toSorted((a, b) => urgency[a.state] - urgency[b.state]).slice(0, maxListed);
+  return nodes.filter((node) => listed.includes(node));
+}
+
+function countsOf(nodes: readonly TaskNode[]): NonNullable<TaskActivity['counts']> {
+  const counts: { [State in TaskNode['state']]?: number } = {};
+  for (const { state } of nodes) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
 async function viewOf(tx: Tx, task: Task): Promise<TaskView> {
+  return { ...headOf(task), subtasks: await readSubtasks(tx, task.id, await readNodes(tx, task.id)) };
+}
+
+type TaskHead = Awaited<ReturnType<typeof recentTasks.all>>[number];
+
+function headOf(task: TaskHead): Omit<TaskView, 'subtasks'> {
   const { id, title, agentId: agent, laneKey, mode, state, revision, createdAt } = task;
   const { parentTaskId, parentSubtaskId, error, endedAt } = task;
   return {
@@ -76,26 +142,27 @@ async function viewOf(tx: Tx, task: Task): Promise<TaskView> {
     ...(parentTaskId !== null && { parent: { taskId: parentTaskId, subtaskId: parentSubtaskId ?? '' } }),
     ...(error !== null && { error }),
     ...(endedAt !== null && { endedAt }),
-    subtasks: await readSubtasks(tx, id),
   };
 }
 
-async function readSubtasks(tx: Tx, taskId: string): Promise<readonly SubtaskView[]> {
-  const nodes = await readNodes(tx, taskId);
+async function readSubtasks(
+  tx: Tx,
+  taskId: string,
+  nodes: readonly TaskNode[],
+): Promise<readonly SubtaskView[]> {
   if (nodes.length === 0) return [];
-  const names = new Map(
-    (await namesOf.all(tx, { taskId })).map(({ id, instructions }) => [id, excerptOf(instructions)]),
-  );
+  const names = new Map((await namesOf.all(tx, { taskId })).map(({ id, begin }) => [id, excerptOf(begin)]));
   const below = new Map(
     (await tasksBelow.all(tx, { taskId })).map(({ id, parentSubtaskId }) => [parentSubtaskId, id]),
   );
+  const peers = new Map((await peersOf.all(tx, { taskId })).map((peer) => [peer.id, peer]));
   const views: SubtaskView[] = [];
   for (const node of nodes)
     views.push({
       ...subtaskOf(node),
       name: names.get(node.id) ?? '',
       ...(below.has(node.id) && { taskId: below.get(node.id) as string }),
-      ...(await usageOf(tx, node)),
+      ...(await usageOf(tx, peers.get(node.childId ?? ''))),
     });
   return views;
 }
@@ -111,16 +178,30 @@ function subtaskOf(node: TaskNode): Omit<SubtaskView, 'name' | 'tokens' | 'cost'
   };
 }
 
-/** Reads what the current peer has used; its row doesn't say so until it has ended. */
-async function usageOf(tx: Tx, { childId }: TaskNode): Promise<Pick<SubtaskView, 'tokens' | 'cost'>> {
-  const child = childId === null ? undefined : await readChild(tx, childId);
-  if (!child) return { tokens: 0, cost: 0 };
-  const usage = child.state === 'done' ? child : await readChildUsage(tx, child.laneKey);
+type Peer = Awaited<ReturnType<typeof peersOf.all>>[number];
+
+/** Reads what the current peer has used; its row doesn't say so until it has ended, and one that hasn't begun used nothing. */
+async function usageOf(tx: Tx, peer: Peer | undefined): Promise<Pick<SubtaskView, 'tokens' | 'cost'>> {
+  if (!peer || peer.state === 'queued') return { tokens: 0, cost: 0 };
+  const usage = peer.state === 'done' ? peer : await readChildUsage(tx, peer.laneKey);
   return { tokens: usage.promptTokens + usage.completionTokens, cost: usage.cost };
 }
 
+const peersOf = prepared((db, of: QueryParams<{ taskId: string }>) =>
+  db
+    .selectFrom('subtasks')
+    .innerJoin('children', 'children.id', 'subtasks.childId')
+    .select(['children.id', 'children.state', 'children.laneKey'])
+    .select(['children.promptTokens', 'children.completionTokens', 'children.cost'])
+    .where('subtasks.taskId', '=', of.taskId),
+);
+
+/** Only the beginning of the instructions, which may be long. */
 const namesOf = prepared((db, of: QueryParams<{ taskId: string }>) =>
-  db.selectFrom('subtasks').select(['id', 'instructions']).where('taskId', '=', of.taskId),
+  db
+    .selectFrom('subtasks')
+    .select(['id', sql<string>`substr(instructions, 1, 400)`.as('begin')])
+    .where('taskId', '=', of.taskId),
 );
 
 const tasksBelow = prepared((db, of: QueryParams<{ taskId: string }>) =>
