@@ -53,7 +53,7 @@ async function withFileSize(item: TimelineItem, mediaDir: string): Promise<Timel
 
 /** An answer is copied without what was never said, such as reasoning in tags. */
 function withoutScaffolding({ markdown, ...item }: TimelineItem): TimelineItem {
-  const said = markdown === undefined ? '' : readableText(markdown, 'chat');
+  const said = markdown === undefined ? '' : readableText(markdown, ['chat']);
   return said === '' || said === item.text ? item : { ...item, markdown: said };
 }
 

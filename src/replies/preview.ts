@@ -8,7 +8,7 @@ import { chunkFormatted, nativeLength } from './chunk.ts';
 import { formatMarkdown, isQuickToParse } from './markdown.ts';
 import { sanitizeStreaming } from './scaffolding.ts';
 import {
-  HEARTBEAT_REST_LIMIT,
+  isShortHeartbeat,
   type SilenceContext,
   saysSomething,
   silenceGrammar,
@@ -194,8 +194,7 @@ export function visibleWhileStreaming(written: string, context: SilenceContext):
   const begun = pastHeads(text, context);
   const visible = beforeTails(begun, context);
   if (!saysSomething(visible)) return '';
-  if (context === 'heartbeat' && visible.length <= HEARTBEAT_REST_LIMIT) return '';
-  return visible;
+  return isShortHeartbeat(visible, context) ? '' : visible;
 }
 
 function pastHeads(text: string, context: SilenceContext): string {

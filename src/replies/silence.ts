@@ -10,7 +10,13 @@ export type Silence =
   | { readonly kind: 'visible'; readonly text: string };
 
 /** A heartbeat that says OK and at most this many UTF-16 units besides is silent. */
-export const HEARTBEAT_REST_LIMIT = 300;
+const HEARTBEAT_REST_LIMIT = 300;
+
+/** Says whether a text that was cut from a token is too short to be sent: nobody but a schedule has asked for it. */
+export function isShortHeartbeat(rest: string, context: SilenceContext): boolean {
+  const isHeartbeat = context.length > 0 && context.every((source) => source === 'heartbeat');
+  return isHeartbeat && rest.length <= HEARTBEAT_REST_LIMIT;
+}
 
 /** A letter, a digit or a pictograph; without one, the text next to a token is only its punctuation. */
 const SAYS_SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{So}]/u;
@@ -23,7 +29,7 @@ export function judgeSilence(text: string, context: SilenceContext): Silence {
   const visible = stripTails(rest, context);
   if (visible === written) return { kind: 'visible', text: visible };
   if (!saysSomething(visible)) return { kind: 'silent' };
-  if (context === 'heartbeat' && visible.length <= HEARTBEAT_REST_LIMIT) return { kind: 'silent' };
+  if (isShortHeartbeat(visible, context)) return { kind: 'silent' };
   return { kind: 'visible', text: visible };
 }
 
@@ -87,8 +93,17 @@ function firstMatch(forms: readonly RegExp[], text: string): string | undefined 
   return undefined;
 }
 
-/** Where a text was written, which decides the words that, besides NO_REPLY, mean "send nothing". */
-export type SilenceContext = 'chat' | 'heartbeat' | 'announce' | 'agent-reply';
+/** What a turn may take: a person's message, a schedule's, the end of other work, or another agent's message. */
+export type SilenceSource = 'chat' | 'heartbeat' | 'announce' | 'agent-reply';
+
+/**
+ * Everything that the turn took which wrote a text. Each source adds the word that, besides NO_REPLY, means "send
+ * nothing" as an answer to it.
+ */
+export type SilenceContext = readonly SilenceSource[];
+
+/** For a text whose turn may still take anything. */
+export const anySource: SilenceContext = ['chat', 'heartbeat', 'announce', 'agent-reply'];
 
 /**
  * The forms of a silent token in a text, as one grammar shared by the final decision and the stream guard, so
@@ -109,12 +124,19 @@ type SilenceGrammar = {
   readonly mayBecomeTail: RegExp;
 };
 
-const TOKENS: Record<SilenceContext, readonly string[]> = {
-  chat: ['NO_REPLY'],
-  heartbeat: ['NO_REPLY', 'HEARTBEAT_OK'],
-  announce: ['NO_REPLY', 'ANNOUNCE_SKIP'],
-  'agent-reply': ['NO_REPLY', 'REPLY_SKIP'],
-};
+const OWN_TOKENS = [
+  ['heartbeat', 'HEARTBEAT_OK'],
+  ['announce', 'ANNOUNCE_SKIP'],
+  ['agent-reply', 'REPLY_SKIP'],
+] as const satisfies readonly (readonly [SilenceSource, string])[];
+
+/** A word whose meaning depends on what the turn took. */
+const OWN_TOKEN = new RegExp(OWN_TOKENS.map(([, token]) => token).join('|'), 'i');
+
+/** Says whether a text has to be judged by what its turn took; any other text means the same in every context. */
+export function dependsOnContext(text: string): boolean {
+  return OWN_TOKEN.test(text);
+}
 
 /** Emphasis may surround a token on a line with other text. Quotes and ticks there mean the word itself. */
 const EMPHASIS = '[*_~]{0,3}';
@@ -129,15 +151,14 @@ const NOT_NAMED = `(?!${GAP}[:：])`;
 /** Text required before a token at the end of a line, besides the line's start. */
 const BEFORE_TAIL = `[\\s.!?…)\\]*~${UNSPACED}]`;
 
-const grammars: Record<SilenceContext, SilenceGrammar> = {
-  chat: grammarOf(TOKENS.chat),
-  heartbeat: grammarOf(TOKENS.heartbeat),
-  announce: grammarOf(TOKENS.announce),
-  'agent-reply': grammarOf(TOKENS['agent-reply']),
-};
+/** One grammar for each set of tokens; bit n of the index: the token n of `OWN_TOKENS` counts. */
+const grammars = Array.from({ length: 2 ** OWN_TOKENS.length }, (_, set) =>
+  grammarOf(['NO_REPLY', ...OWN_TOKENS.flatMap(([, token], bit) => (set & (1 << bit) ? [token] : []))]),
+);
 
 export function silenceGrammar(context: SilenceContext): SilenceGrammar {
-  return grammars[context];
+  const set = OWN_TOKENS.reduce((bits, [source], bit) => bits | (context.includes(source) ? 1 << bit : 0), 0);
+  return grammars[set] ?? grammarOf(['NO_REPLY']);
 }
 
 function grammarOf(tokens: readonly string[]): SilenceGrammar {

@@ -295,7 +295,7 @@ async function runLoop(
     ...compactionOf(deps, run, { child, calls, watch, busy: recorder.busy, feed }),
     convertToLlm: createConverter({ loadImage: deps.loadImage }),
     ...toolHooksOf(deps.hooks, toolRun),
-    isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
+    isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, ['chat']),
     isShown: () => recorder.isShown,
     onQuiet: () => recorder.tellQuiet(),
     permit: (request) => watch.ask(deps.permit(toolRun, request)),

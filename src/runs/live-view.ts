@@ -10,10 +10,12 @@ import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import { createPreviewText, type PreviewText } from '../replies/preview.ts';
+import { anySource } from '../replies/silence.ts';
 import type { Store } from '../store/base/command.ts';
 import { readUnknownPreview, type UnknownPreview } from '../store/delivery/preview.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { type LivePreview, readPreview } from '../store/lanes/recover-run.ts';
+import { isHeartbeatOnly, readTakenOrigins } from '../store/lanes/take-rows.ts';
 import type { RunSettings } from './agents.ts';
 import { previewRoute } from './plan-answer.ts';
 import {
@@ -106,7 +108,7 @@ class RunView implements LiveView {
     const style = isPreviewOn ? capabilities.preview[chatKind] : 'none';
     this.#options = options;
     // The widest context: messages taken while the answer is written may make more words count as silence.
-    this.#text = createPreviewText({ context: 'announce', capabilities });
+    this.#text = createPreviewText({ context: anySource, capabilities });
     this.#surface = createPreviewSurface(options, style, this.#ended.signal);
     this.#intervalMs = capabilities.previewIntervalMs[chatKind];
     this.#style = style;
@@ -240,10 +242,14 @@ export async function openLiveView(
   const findLost = lost && lookFor(lost);
   if (!channel) return createNoopView(preview, findLost);
   const { runId, laneKey, epoch, chatKind } = run;
+  // Its answer is silent up to a length at which a preview would long have been shown.
+  const isHeartbeat = run.isResumed
+    ? isHeartbeatOnly(await store.read(readTakenOrigins, { runId }))
+    : run.isHeartbeat === true;
   return createLiveView({
     adapter: channel.adapter,
     capabilities: channel.definition.capabilities,
-    isPreviewOn: settings.isPreviewOn,
+    isPreviewOn: settings.isPreviewOn && !isHeartbeat,
     route: previewRoute(route, settings.replyToMode),
     ...{ runId, laneKey, epoch, chatKind, preview, findLost, lookFor },
     ...{ store, journal, clock, log, probe },

@@ -11,12 +11,12 @@ import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Mark } from '../agent/repair-history.ts';
 import { confirmedSends } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
-import type { SilenceContext } from '../replies/silence.ts';
+import { dependsOnContext, type SilenceContext } from '../replies/silence.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import { raiseAlert } from '../store/alerts/alert.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { readAnnounced } from '../store/children/child.ts';
+import { isAnnouncement } from '../store/children/child.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/claim-delivery.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { type CommitAnswerInput, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
@@ -30,7 +30,7 @@ import {
 import type { LaneExit } from '../store/lanes/end-run.ts';
 import type { PriorToolResult } from '../store/lanes/recover-run.ts';
 import { type Boundary, needsBoundary, type SteerContext, takeSteers } from '../store/lanes/steer.ts';
-import type { TextFraming } from '../store/lanes/take-rows.ts';
+import { readTakenOrigins, type TakenOrigin, type TextFraming } from '../store/lanes/take-rows.ts';
 import type { BudgetRefusal } from '../store/money/budget.ts';
 import { readIsSeen } from '../store/reads/own-messages.ts';
 import type { RunFence } from '../store/rows/run.ts';
@@ -396,14 +396,37 @@ function budgetFailure({ scope }: BudgetRefusal): ModelFailure {
   return { kind: 'budget', budget: scope, detail: `the ${scope} budget has no room for the call` };
 }
 
-/**
- * Decides which words of silence count in an answer, by what its run has taken. Reads only if the text contains one.
- */
+/** Reads what the answer's turn took. Reads only if the text contains a word whose meaning depends on it. */
 async function silenceContextOf(
   store: Store,
   { runId }: { readonly runId: string },
   answer: AgentMessage,
 ): Promise<SilenceContext> {
-  if (!/ANNOUNCE_SKIP/i.test(textOf(answer.parts))) return 'chat';
-  return (await store.read(readAnnounced, { runId })) ? 'announce' : 'chat';
+  if (!dependsOnContext(textOf(answer.parts))) return ['chat'];
+  return silenceContextFrom(await store.read(readTakenOrigins, { runId }));
+}
+
+/** Returns the union of what these items are, since an answer to several may use the words of each. */
+export function silenceContextFrom(taken: readonly TakenOrigin[]): SilenceContext {
+  return [...new Set(taken.flatMap(sourcesOfItem))];
+}
+
+function sourcesOfItem({ source, sourceKey }: TakenOrigin): SilenceContext {
+  switch (source) {
+    case 'platform':
+    case 'api':
+    case 'job':
+      return ['chat'];
+    case 'schedule':
+      return ['heartbeat'];
+    case 'session':
+      return ['agent-reply'];
+    // A person has asked for what a task has become.
+    case 'task':
+      return ['chat', 'announce'];
+    case 'child':
+      return [isAnnouncement(sourceKey) ? 'announce' : 'chat'];
+    default:
+      return source satisfies never;
+  }
 }

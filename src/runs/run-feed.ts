@@ -12,6 +12,7 @@ import { stripText } from '../logging/redaction.ts';
 import type { Feed } from '../queue/feed.ts';
 import { shouldJudgeAgain, visibleWhileStreaming } from '../replies/preview.ts';
 import { readableText } from '../replies/reply-pipeline.ts';
+import { anySource } from '../replies/silence.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 
 export type RunFeedDeps = {
@@ -129,7 +130,7 @@ function factsOf(event: AgentEvent, runId: string): readonly FeedEvent[] {
     case 'turn_end': {
       const { parts } = event.message;
       if (toolCallsOf(parts).length > 0) return [];
-      return [{ kind: 'answer', runId, text: readableText(textOf(parts), widest) }];
+      return [{ kind: 'answer', runId, text: readableText(textOf(parts), anySource) }];
     }
     case 'tool_execution_prepared':
       return [{ kind: 'tool', runId, callId: event.call.id, name: event.call.name, state: 'started' }];
@@ -145,9 +146,6 @@ function factsOf(event: AgentEvent, runId: string): readonly FeedEvent[] {
       return [];
   }
 }
-
-/** As in a preview: messages taken while the answer is written may make more words count as silence. */
-const widest = 'announce';
 
 type Piece = Pick<Extract<FeedEvent, { kind: 'text' }>, 'of' | 'at' | 'text'>;
 
@@ -177,7 +175,7 @@ class TextPieces {
   /** Returns the present message as written so far; none before there is one. */
   all(): readonly Piece[] {
     if (this.#message === undefined) return [];
-    const visible = visibleWhileStreaming(textOf(this.#message.parts), widest);
+    const visible = visibleWhileStreaming(textOf(this.#message.parts), anySource);
     if (visible.length > this.#shown.length) this.#shown = visible;
     return [
       { of: 'reasoning', at: 0, text: this.#written.reasoning },
@@ -215,7 +213,7 @@ class TextPieces {
     const length = parts.reduce((sum, part) => sum + (part.type === 'text' ? part.data.text.length : 0), 0);
     if (!shouldJudgeAgain(this.#judgedLength, length)) return [];
     this.#judgedLength = length;
-    const visible = visibleWhileStreaming(textOf(parts), widest);
+    const visible = visibleWhileStreaming(textOf(parts), anySource);
     const at = this.#shown.length;
     const text = visible.slice(at);
     // Keeps the longest text: words that may turn into a tag briefly shrink the visible text.

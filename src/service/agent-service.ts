@@ -180,7 +180,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     events: (session, signal) => feed.subscribe(session, signal),
     payloadsOf: async (runId) =>
       (await store.read(readRunTexts, { runId }))
-        .map((text) => ({ text: readableText(text, 'chat') }))
+        .map((text) => ({ text: readableText(text, ['chat']) }))
         .filter(({ text }) => text !== ''),
     wait: (runId, timeoutMs, signal) => waitForEnd(deps, runId, { until: clock.now() + timeoutMs, signal }),
   };
@@ -362,7 +362,7 @@ export async function readReadableResult(
 /** Makes the answer readable; the store has it as the model wrote it. */
 function readable(result: RunResult): RunResult {
   if (result.kind !== 'ended') return result;
-  return { ...result, text: result.outcome === 'silent' ? '' : readableText(result.text, 'chat') };
+  return { ...result, text: result.outcome === 'silent' ? '' : readableText(result.text, ['chat']) };
 }
 
 type ItemPlace = Pick<InnerItem, 'reach' | 'authority'> & { readonly target: RunTarget };

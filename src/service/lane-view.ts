@@ -379,7 +379,7 @@ export class LaneView {
     const place = { position: this.#settled ?? 0, end: this.#end ?? 0 };
     const id = formatPlace(this.#session, place, filter.run);
     const last = encode({ type: 'event', id, event: endOf(run.runId, reason) }, place);
-    const told = answer === undefined ? undefined : readableText(answer, 'chat');
+    const told = answer === undefined ? undefined : readableText(answer, ['chat']);
     const event: FeedEvent = { kind: 'answer', runId: run.runId, text: told ?? '' };
     reader.catchUp(told === undefined ? [last] : [encode({ type: 'event', event }), last], true);
     reader.finish();

@@ -90,7 +90,7 @@ type ActionOf<Name extends MessageAction['action']> = Extract<MessageAction, { a
 
 async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   const { run, ctx, abilities } = call;
-  const silence = judgeWritten(action.text ?? '', 'chat');
+  const silence = judgeWritten(action.text ?? '', ['chat']);
   const { files: paths = [] } = action;
   if (silence.kind === 'silent' && paths.length === 0)
     return { text: 'Nothing was sent: this text asks for silence.' };
@@ -152,7 +152,7 @@ async function react(call: Call, { message, emoji }: ActionOf<'react'>): Promise
 async function edit(call: Call, { message, text: written }: ActionOf<'edit'>): Promise<ToolOutput> {
   const { shaper, abilities } = call;
   if (!abilities?.canEdit) throw unsupported('change a message that was sent');
-  const silence = judgeWritten(written, 'chat');
+  const silence = judgeWritten(written, ['chat']);
   const said = silence.kind === 'silent' ? '' : await askHooks(call, silence.text);
   const texts = said === '' ? [] : await shaper.shape(said, abilities.text);
   const [text, ...more] = texts;

@@ -30,7 +30,7 @@ async function runShowing(isShown: boolean | undefined, ...plays: readonly Play[
   const model = scriptedModel(...plays);
   const config = aConfig({
     model,
-    isEmptyAnswer: (text) => isEmptyAnswer(text, 'chat'),
+    isEmptyAnswer: (text) => isEmptyAnswer(text, ['chat']),
     ...(isShown !== undefined && { isShown: () => isShown }),
   });
   const { events } = await play(

@@ -64,7 +64,7 @@ function stream(text: string, take: (piece: string) => void): void {
 }
 
 function preview(text: string): void {
-  const shown = createPreviewText({ context: 'chat', capabilities: { text: { maxLength: 4_096 } } });
+  const shown = createPreviewText({ context: ['chat'], capabilities: { text: { maxLength: 4_096 } } });
   stream(text, (piece) => {
     shown.push(piece);
     shown.now();
@@ -140,8 +140,8 @@ export const parsers: readonly Parser[] = [
   { name: 'stripControlsStreaming', run: stripControlsStreaming },
   { name: 'sanitizeOutbound', run: sanitizeOutbound },
   { name: 'sanitizeStreaming', run: sanitizeStreaming },
-  { name: 'judgeSilence', run: (text) => judgeSilence(text, 'heartbeat') },
-  { name: 'visibleWhileStreaming', run: (text) => visibleWhileStreaming(text, 'announce') },
+  { name: 'judgeSilence', run: (text) => judgeSilence(text, ['heartbeat']) },
+  { name: 'visibleWhileStreaming', run: (text) => visibleWhileStreaming(text, ['announce']) },
   { name: 'judgeRepeat', run: repeat },
   { name: 'isHonestLink, address', run: (text) => isHonestLink(`https://${text}`, 'x') },
   { name: 'isHonestLink, label', run: (text) => isHonestLink('https://x.example', text) },

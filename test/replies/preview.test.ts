@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createPreviewText } from '../../src/replies/preview.ts';
 
 const aPreview = (maxLength = 4096) =>
-  createPreviewText({ context: 'chat', capabilities: { text: { maxLength } } });
+  createPreviewText({ context: ['chat'], capabilities: { text: { maxLength } } });
 
 describe('preview texts', () => {
   it('shows nothing of a silent answer and formats what may be shown', () => {

@@ -27,7 +27,7 @@ export function aReply(over: Partial<ReplyInput> = {}): ReplyInput {
     route: aRoute({ replyTo: '41' }),
     chatKind: 'dm',
     capabilities: { text: { maxLength: 4096 }, canReact: true },
-    silenceContext: 'chat',
+    silenceContext: ['chat'],
     replyToMode: 'off',
     texts: textsFor('en'),
     ...over,

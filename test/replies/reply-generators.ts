@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { SilenceContext } from '../../src/replies/silence.ts';
+import { anySource, type SilenceContext } from '../../src/replies/silence.ts';
 import { budget, holds } from '../support/holds.ts';
 
 /** Runs a property for about a second, or for its full count with PARLEY_LONG=1. */
@@ -7,12 +7,8 @@ export function check<T>(property: fc.IProperty<T>, fullRuns = 100_000): void {
   holds(property, budget(fullRuns, 800));
 }
 
-export const contexts: fc.Arbitrary<SilenceContext> = fc.constantFrom(
-  'chat',
-  'heartbeat',
-  'announce',
-  'agent-reply',
-);
+/** Every union of what a turn may take. */
+export const contexts: fc.Arbitrary<SilenceContext> = fc.subarray([...anySource], { minLength: 1 });
 
 /** Pieces of silence tokens, and what may surround them. */
 const pieces = fc.constantFrom(

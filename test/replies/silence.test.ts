@@ -29,7 +29,7 @@ describe('the silence decision', () => {
     '{\n  "action": "NO_REPLY"\n}',
     '```json\n{"action": "NO_REPLY"}\n```',
   ])('sends nothing for %j', (text) => {
-    expect(judgeSilence(text, 'chat')).toEqual(silent);
+    expect(judgeSilence(text, ['chat'])).toEqual(silent);
   });
 
   it.each([
@@ -46,7 +46,7 @@ describe('the silence decision', () => {
     ['好的。NO_REPLY', '好的。'],
     ['👍 NO_REPLY', '👍'],
   ])('strips the token at an edge of %j and sends the rest', (text, rest) => {
-    expect(judgeSilence(text, 'chat')).toEqual(visible(rest));
+    expect(judgeSilence(text, ['chat'])).toEqual(visible(rest));
   });
 
   it.each([
@@ -70,39 +70,62 @@ describe('the silence decision', () => {
     '{"text":"NO_REPLY"}',
     'Here: {"action":"NO_REPLY"}',
   ])('treats %j as ordinary text', (text) => {
-    expect(judgeSilence(text, 'chat')).toEqual(visible(text));
+    expect(judgeSilence(text, ['chat'])).toEqual(visible(text));
   });
 
   it("doesn't swallow an answer that ends in the token (pitfall 17)", () => {
-    expect(judgeSilence('The meeting is at ten. NO_REPLY', 'chat')).toEqual(
+    expect(judgeSilence('The meeting is at ten. NO_REPLY', ['chat'])).toEqual(
       visible('The meeting is at ten.'),
     );
   });
 
   it("doesn't deliver the token if other text precedes it on its own line (pitfall 18)", () => {
-    expect(judgeSilence('All is quiet.\nNO_REPLY\n', 'chat')).toEqual(visible('All is quiet.'));
+    expect(judgeSilence('All is quiet.\nNO_REPLY\n', ['chat'])).toEqual(visible('All is quiet.'));
   });
 
   it('accepts in each context its own token and NO_REPLY only', () => {
-    expect(judgeSilence('ANNOUNCE_SKIP', 'announce')).toEqual(silent);
-    expect(judgeSilence('REPLY_SKIP', 'agent-reply')).toEqual(silent);
-    expect(judgeSilence('{"action":"REPLY_SKIP"}', 'agent-reply')).toEqual(silent);
-    expect(judgeSilence('HEARTBEAT_OK', 'heartbeat')).toEqual(silent);
+    expect(judgeSilence('ANNOUNCE_SKIP', ['announce'])).toEqual(silent);
+    expect(judgeSilence('REPLY_SKIP', ['agent-reply'])).toEqual(silent);
+    expect(judgeSilence('{"action":"REPLY_SKIP"}', ['agent-reply'])).toEqual(silent);
+    expect(judgeSilence('HEARTBEAT_OK', ['heartbeat'])).toEqual(silent);
     for (const context of ['heartbeat', 'announce', 'agent-reply'] as const) {
-      expect(judgeSilence('NO_REPLY', context)).toEqual(silent);
+      expect(judgeSilence('NO_REPLY', [context])).toEqual(silent);
     }
-    expect(judgeSilence('HEARTBEAT_OK', 'chat')).toEqual(visible('HEARTBEAT_OK'));
-    expect(judgeSilence('ANNOUNCE_SKIP', 'agent-reply')).toEqual(visible('ANNOUNCE_SKIP'));
+    expect(judgeSilence('HEARTBEAT_OK', ['chat'])).toEqual(visible('HEARTBEAT_OK'));
+    expect(judgeSilence('ANNOUNCE_SKIP', ['agent-reply'])).toEqual(visible('ANNOUNCE_SKIP'));
+  });
+
+  it('accepts the token of each source that its turn took', () => {
+    for (const token of ['NO_REPLY', 'ANNOUNCE_SKIP', 'announce_skip.', '**Announce_Skip**'])
+      expect(judgeSilence(token, ['chat', 'announce'])).toEqual(silent);
+    expect(judgeSilence('REPLY_SKIP', ['chat', 'announce'])).toEqual(visible('REPLY_SKIP'));
+    expect(judgeSilence('ANNOUNCE_SKIP\nREPLY_SKIP', ['announce', 'agent-reply'])).toEqual(silent);
+    expect(judgeSilence('It is done. ANNOUNCE_SKIP', ['chat', 'announce'])).toEqual(visible('It is done.'));
+  });
+
+  it('sends what accompanies HEARTBEAT_OK if a turn took more than a heartbeat', () => {
+    expect(judgeSilence('Yes, at ten. HEARTBEAT_OK', ['heartbeat', 'chat'])).toEqual(visible('Yes, at ten.'));
+    expect(judgeSilence('HEARTBEAT_OK', ['heartbeat', 'chat'])).toEqual(silent);
+  });
+
+  it('is silent in a union if one of its sources alone makes it silent, unless only for its length', () => {
+    silenceProperty((text, context) => {
+      const alone = context.map((source) => judgeSilence(text, [source]).kind);
+      if (!context.includes('heartbeat') && alone.includes('silent'))
+        expect(judgeSilence(text, context)).toEqual(silent);
+      if (judgeSilence(text, context).kind === 'visible' && context.length === 1)
+        expect(alone).toEqual(['visible']);
+    });
   });
 
   it('drops up to 300 characters beside HEARTBEAT_OK, and sends more', () => {
-    expect(judgeSilence(`HEARTBEAT_OK ${'x'.repeat(300)}`, 'heartbeat')).toEqual(silent);
-    expect(judgeSilence(`${'x'.repeat(301)}\nHEARTBEAT_OK`, 'heartbeat')).toEqual(visible('x'.repeat(301)));
-    expect(judgeSilence('The disk is full', 'heartbeat')).toEqual(visible('The disk is full'));
+    expect(judgeSilence(`HEARTBEAT_OK ${'x'.repeat(300)}`, ['heartbeat'])).toEqual(silent);
+    expect(judgeSilence(`${'x'.repeat(301)}\nHEARTBEAT_OK`, ['heartbeat'])).toEqual(visible('x'.repeat(301)));
+    expect(judgeSilence('The disk is full', ['heartbeat'])).toEqual(visible('The disk is full'));
   });
 
   it("doesn't treat an empty text as a decision to be silent", () => {
-    expect(judgeSilence('  \n', 'chat')).toEqual(visible(''));
+    expect(judgeSilence('  \n', ['chat'])).toEqual(visible(''));
   });
 
   it('leaves no silence token at an edge of any text', () => {

@@ -41,18 +41,18 @@ describe('the visible part of an unfinished text', () => {
     (text) => {
       for (let cut = 0; cut <= text.length; cut += 1) {
         for (let next = cut; next <= text.length; next += 1) {
-          const shown = shownDuring([text.slice(0, cut), text.slice(cut, next), text.slice(next)], 'chat');
+          const shown = shownDuring([text.slice(0, cut), text.slice(cut, next), text.slice(next)], ['chat']);
           expect(shown.join('')).toBe('');
         }
       }
-      expect(shownDuring([...text], 'chat').join('')).toBe('');
+      expect(shownDuring([...text], ['chat']).join('')).toBe('');
     },
   );
 
   it.each(['\nNO_REPLY', ' no_reply', '\n\n**NO_REPLY**', '\n`NO_REPLY`.', ' NO_REPLY NO_REPLY'])(
     'shows no part of the token at the end of a text: %j (pitfall 16)',
     (end) => {
-      const shown = shownDuring([...`All is well.${end}`], 'chat');
+      const shown = shownDuring([...`All is well.${end}`], ['chat']);
       expect(shown.at(-1)).toBe('All is well.');
     },
   );
@@ -60,14 +60,14 @@ describe('the visible part of an unfinished text', () => {
   it.each(['NO_REPLY\nSee this', 'NO_REPLY See this', '**NO_REPLY**\nSee this', 'no_reply. See this'])(
     'shows only the rest of a text that begins with the token: %j',
     (text) => {
-      const shown = shownDuring([...text, ' now'], 'chat');
+      const shown = shownDuring([...text, ' now'], ['chat']);
       expect(shown.at(-1)).toBe('See this now');
       expect(shown.some((each) => /no_/i.test(each))).toBe(false);
     },
   );
 
   it('shows natural text as soon as it differs from the token', () => {
-    const shown = (text: string) => visibleWhileStreaming(text, 'chat');
+    const shown = (text: string) => visibleWhileStreaming(text, ['chat']);
     expect(['N', 'No', 'No,'].map(shown)).toEqual(['', '', 'No,']);
     for (const text of ['Now', '{"a":1', 'a <b> c', 'I <3 you', 'see [docs', 'NO_REPLY: means silence'])
       expect(shown(text)).toBe(text);
@@ -85,7 +85,7 @@ describe('the visible part of an unfinished text', () => {
     check(
       fc.property(words, (list) => {
         const text = `It ${list.join(' ')}`;
-        const shown = visibleWhileStreaming(text, 'chat');
+        const shown = visibleWhileStreaming(text, ['chat']);
         expect(shown.length).toBeGreaterThanOrEqual(text.lastIndexOf(' '));
       }),
     );

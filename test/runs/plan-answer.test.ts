@@ -21,7 +21,7 @@ const plan = (text: string, actions: RunActions, over: { readonly replyToMode?: 
       replyToMode: 'off',
       texts: textsFor('en'),
       ...shaping,
-      silence: 'chat',
+      silence: ['chat'],
       hasSeen: async (id) => id === '17',
       ...over,
     },

@@ -109,7 +109,7 @@ describe('message_sending', () => {
       {
         run: { target: route, chatKind: 'dm' },
         capabilities: { ...plainCapabilities, text: { maxLength: 12 } },
-        ...{ replyToMode: 'off', texts: textsFor('en'), ...shaping, silence: 'chat' },
+        ...{ replyToMode: 'off', texts: textsFor('en'), ...shaping, silence: ['chat'] },
         hasSeen: async () => true,
         prepare: (text, to) => prepareMessage(hooks, { source: 'answer', run: aHookRun, route: to, text }),
       },

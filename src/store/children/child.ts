@@ -73,6 +73,16 @@ export function childLane(child: {
   };
 }
 
+/** Returns the source key of the item that announces the child's end to its parent. */
+export function announcementKeyOf(child: string): string {
+  return `child:${child}`;
+}
+
+/** Says whether an item of a child announces its end; others are its task, or steer it. */
+export function isAnnouncement(sourceKey: string | null): boolean {
+  return sourceKey?.startsWith('child:') === true;
+}
+
 /** Says whether the lane is a child's: only those keys begin with the codec's reserved word. */
 export function isChildLane(laneKey: string): boolean {
   return laneKey.startsWith('agent:');
@@ -199,22 +209,6 @@ const usageOf = prepared(
     from "modelCalls"
     where "runId" in (select "runId" from inbox where "laneKey" = ${of.laneKey} and "runId" is not null)`,
 );
-
-/** Says whether the run has taken an announcement that a sub-agent has ended. */
-export const readAnnounced: StoreQuery<{ readonly runId: string }, boolean> = {
-  query: 'readAnnounced',
-  run: async (tx, { runId }) => {
-    const row = await tx.db
-      .selectFrom('inbox')
-      .select('id')
-      .where('runId', '=', runId)
-      .where('source', '=', 'child')
-      .where('sourceKey', 'like', 'child:%')
-      .limit(1)
-      .executeTakeFirst();
-    return row !== undefined;
-  },
-};
 
 /** Everything that distinguishes a sub-agent's run from others. */
 export type ChildRun = {

@@ -12,7 +12,7 @@ import { endSession, lockLane } from '../rows/lane.ts';
 import { wordResult } from '../rows/tool-call.ts';
 import { readDispatchOf, readLatestTask } from '../tasks/task.ts';
 import { settleCall } from '../waits/parked.ts';
-import { type Child, endChild, innerContent, readChild, readChildUsage } from './child.ts';
+import { announcementKeyOf, type Child, endChild, innerContent, readChild, readChildUsage } from './child.ts';
 import { readResult } from './read-result.ts';
 import { recordReply } from './subtasks.ts';
 
@@ -69,7 +69,7 @@ async function notifyParent(tx: StepTx, telling: ChildNews, effects: Effects): P
   const announcement: InnerItem = {
     id: newRowId(),
     source: 'child',
-    sourceKey: `child:${child.id}`,
+    sourceKey: announcementKeyOf(child.id),
     reach: 'always',
     target: json.target(heir.route),
     // The store wrote the authority at the spawn.

@@ -67,6 +67,7 @@ const columns = [
   'bundle',
   'reach',
   'reservedRunId',
+  'source',
   'sourceKey',
   'content',
 ] as const;

@@ -24,7 +24,7 @@ import { taskIn } from '../tasks/task.ts';
 import { isWaitExhausted } from '../waits/budget-waits.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './end-run.ts';
-import { type TextFraming, takeRows } from './take-rows.ts';
+import { isHeartbeatOnly, type TextFraming, takeRows } from './take-rows.ts';
 import { enqueueTitle, openingRunOf, sessionNamedIn } from './titles.ts';
 
 /** The lane to claim and the limits of the claim; times in ms. */
@@ -73,6 +73,8 @@ export type ClaimedRun = {
   readonly isResumed: boolean;
   /** Set by the program whose message began it. */
   readonly override?: RunOverride;
+  /** Present if it took nothing but what schedules have fired, so that nobody waits for its answer. */
+  readonly isHeartbeat?: true;
   /** Present if the run took its session's first message. */
   readonly beginsSession?: true;
   /** Cancelled while unclaimed; it only needs ending. */
@@ -185,6 +187,7 @@ async function begin(
   const run = claimed(lane, { ...facts, startedAt: tx.now, now: tx.now });
   const openCall = await openFirstCall(tx, run, input);
   const { override } = head.content;
+  const isHeartbeat = isHeartbeatOnly(rows);
   return {
     kind: 'run',
     run: {
@@ -192,6 +195,7 @@ async function begin(
       ...(override && { override }),
       ...(openCall !== undefined && { openCall }),
       ...(beginsSession && { beginsSession }),
+      ...(isHeartbeat && { isHeartbeat }),
     },
   };
 }

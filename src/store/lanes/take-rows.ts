@@ -1,8 +1,9 @@
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
+import type { ItemSource } from '#contracts/inbox-item.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { cleanLabel } from '../../texts/untrusted-text.ts';
-import type { StepTx, Tx } from '../base/command.ts';
+import type { StepTx, StoreQuery, Tx } from '../base/command.ts';
 import { type InboxContent, type IncomingFile, json } from '../base/json.ts';
 import { newRowId } from '../base/keys.ts';
 import { fileLine } from '../base/one-line.ts';
@@ -169,3 +170,23 @@ export function describeAttachment(file: StoredAttachment): string | undefined {
     ? undefined
     : `[attachment ${name}, ${file.mimeType}, ${file.sizeBytes} bytes]`;
 }
+
+/** The origin of an item that a run has taken. */
+export type TakenOrigin = { readonly source: ItemSource; readonly sourceKey: string | null };
+
+/** Says whether only schedules have asked for what is taken. */
+export function isHeartbeatOnly(taken: readonly Pick<TakenOrigin, 'source'>[]): boolean {
+  return taken.length > 0 && taken.every(({ source }) => source === 'schedule');
+}
+
+/** Reads the origins of what the run has taken and not answered yet, for the answer that is about to be stored. */
+export const readTakenOrigins: StoreQuery<{ readonly runId: string }, readonly TakenOrigin[]> = {
+  query: 'readTakenOrigins',
+  run: (tx, { runId }) =>
+    tx.db
+      .selectFrom('inbox')
+      .select(['source', 'sourceKey'])
+      .where('runId', '=', runId)
+      .where('answer', 'is', null)
+      .execute(),
+};
