@@ -12,6 +12,7 @@ import { stripText } from '../logging/redaction.ts';
 import { maxMessageChars, maxMessageFiles, sendMessage, waitForRun } from '../operations/agents.ts';
 import type { Operation } from '../operations/operation.ts';
 import { Deltas } from '../server/openai/deltas.ts';
+import { agentRoster, type RosterEntry } from '../subagents/agent-roster.ts';
 import { askOne, askRunningGateway, fail, type RunningGateway, tokenOf } from './ask-gateway.ts';
 import { printable } from './chat-screen.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -163,12 +164,20 @@ function createAsk(
 /** Lists the agents of the configuration. */
 export async function listAgents(): Promise<CommandOutput> {
   const config = loadConfig();
-  const agents = config.agents.map(({ id, name, model = config.model, workspace }) => ({
-    ...{ id, name, isDefault: id === config.defaultAgent, model, workspace },
-  }));
-  const lines = agents.map(
-    ({ id, name, isDefault, model, workspace }) =>
-      `${id}  “${name}”  ${isDefault ? 'default, ' : ''}model ${model}  ${workspace}`,
-  );
-  return { result: agents, lines };
+  const agents = agentRoster(config).map((entry) => {
+    const workspace = config.agents.find(({ id }) => id === entry.id)?.workspace ?? '';
+    return { ...entry, workspace };
+  });
+  return { result: agents, lines: agents.flatMap(agentLines) };
+}
+
+function agentLines(agent: RosterEntry & { readonly workspace: string }): readonly string[] {
+  const { id, name, specialty, capabilities, isDefault, model, askedBy, workspace } = agent;
+  const askers = [...(askedBy.includes(id) ? ['itself'] : []), ...askedBy.filter((other) => other !== id)];
+  return [
+    `${id}  “${name}”  ${isDefault ? 'default, ' : ''}model ${model}  ${workspace}`,
+    ...(specialty === undefined ? [] : [`  ${specialty}`]),
+    ...(capabilities.length === 0 ? [] : [`  can: ${capabilities.join(', ')}`]),
+    `  asked by: ${askers.join(', ') || 'no agent'}`,
+  ];
 }

@@ -171,8 +171,9 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
   );
   addSessionCommands(agent, { act, show });
   const agents = program.command('agents').description('show the agents');
-  show(agents.command('list').description('list the agents with their models and workspaces'), async () =>
-    (await import('./agent.ts')).listAgents(),
+  show(
+    agents.command('list').description('list the agents, what they are good at, and who may ask them'),
+    async () => (await import('./agent.ts')).listAgents(),
   );
 }
 

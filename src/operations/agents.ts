@@ -5,6 +5,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { AgentService } from '../service/agent-service.ts';
 import type { RunResult } from '../store/reads/read-run-result.ts';
+import { type RosterEntry, rosterEntrySchema } from '../subagents/agent-roster.ts';
 import { type Caller, operation, Refusal } from './operation.ts';
 
 export type AgentDeps = {
@@ -13,6 +14,19 @@ export type AgentDeps = {
     'send' | 'steer' | 'requestSummary' | 'wait' | 'payloadsOf' | 'cancel' | 'cancelRun' | 'isBusy' | 'workOf'
   >;
 };
+
+export type RosterDeps = { roster(): readonly RosterEntry[] };
+
+/** Lists the agents of the configuration. */
+export const listAgents = operation({
+  name: 'agents',
+  method: 'GET',
+  right: 'owner',
+  scope: 'read',
+  summary: 'Lists the agents, what they are good at, and which agents may ask them',
+  answer: z.object({ agents: z.array(rosterEntrySchema).readonly() }),
+  run: async ({ roster }: RosterDeps) => ({ agents: roster() }),
+});
 
 /** The longest message that a program may send, UTF-16 units. */
 export const maxMessageChars = 16_000;

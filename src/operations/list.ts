@@ -2,6 +2,8 @@ import type { z } from 'zod';
 import {
   type AgentDeps,
   cancelRun,
+  listAgents,
+  type RosterDeps,
   sendMessage,
   showBusy,
   steerSession,
@@ -38,6 +40,7 @@ export type GatewayDeps = LocalDeps &
   HooksDeps &
   StatusDeps &
   AgentDeps &
+  RosterDeps &
   LanesDeps &
   NoticesDeps &
   SignInLinksDeps &
@@ -51,7 +54,7 @@ export type ListedOperation = Omit<Operation<GatewayDeps, z.ZodType, z.ZodType>,
 /** All operations, in the order of the API's description. */
 export const operations: readonly ListedOperation[] = [
   ...[showStatus, reload, listCommands],
-  ...[sendMessage, steerSession, summarizeSession, waitForRun, cancelRun, showBusy],
+  ...[sendMessage, steerSession, summarizeSession, waitForRun, cancelRun, showBusy, listAgents],
   ...[listSessions, showSession, listMessages],
   ...[listQueue, showQueued, cancelQueued, promoteQueued, editQueued],
   ...[listLanes, setMode, listHooks],

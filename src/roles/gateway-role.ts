@@ -43,6 +43,7 @@ import { keyedWrite } from '../steps.ts';
 import { noEffects } from '../store/base/effects.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
+import { agentRoster } from '../subagents/agent-roster.ts';
 import { staleAlerts } from './model-alerts.ts';
 import type { StageDeps } from './stage-deps.ts';
 
@@ -156,6 +157,7 @@ export async function openServer(
       lanes: { changes: countLaneChanges(stage), leaseMs: config.lanes.leaseMs },
       commands: () => nativeCommands(stage.texts, plugins.commands()),
       agents,
+      roster: () => agentRoster(config),
       ...(stage.reload && { reload: stage.reload }),
     },
   });

@@ -37,6 +37,7 @@ import { keyedWrite } from '../steps.ts';
 import type { Store } from '../store/base/command.ts';
 import { readRestoreMark } from '../store/delivery/restore.ts';
 import { absentStore, readableStore, releasable } from '../store/readable-store.ts';
+import { agentRoster } from '../subagents/agent-roster.ts';
 import { textsFor } from '../texts/chat-texts.ts';
 import type { StartBlocker } from './start-blocker.ts';
 
@@ -120,6 +121,7 @@ function operationsBefore({ config, clock, reload, redact }: WaitingOptions, awa
     },
     lanes: { changes: noChanges(clock), leaseMs: config.lanes.leaseMs },
     commands: () => [],
+    roster: () => agentRoster(config),
     keyedWrite,
     ...(redact && { redact }),
     ...(reload && { reload }),

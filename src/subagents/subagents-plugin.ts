@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { SpawnLimits } from '#contracts/child.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import type { Config } from '../config/config.ts';
+import { agentRoster } from './agent-roster.ts';
 import { createAgentsListTool } from './agents-list-tool.ts';
 import { createDelegateTool } from './delegate-tool.ts';
 import { createSpawnTool, type SpawnToolDeps } from './spawn-tool.ts';
@@ -17,6 +18,7 @@ export function subagentsPlugin(
   const { authority } = subagents;
   const limits = spawnLimits(subagents);
   const taskLimits = { depth: limits.depth, nodes: subagents.tree.graphNodes, treeMs: limits.treeMs };
+  const roster = agentRoster(config);
   return {
     id: 'subagents',
     configSchema: z.unknown(),
@@ -29,7 +31,7 @@ export function subagentsPlugin(
       );
       tools.register('tasks', (run) => createTasksTool(deps, run));
       tools.register('subagents', (run) => createSubagentsTool(deps, run));
-      tools.register('agents_list', (run) => createAgentsListTool(agents, run));
+      tools.register('agents_list', (run) => createAgentsListTool(roster, run));
       return () => undefined;
     },
   };

@@ -162,6 +162,7 @@ describeRow('the API', (atEnd) => {
       'post /api/pair/revoke': () => post('/api/pair/revoke', { ref: 'test:bob' }),
       'get /api/links': () => get('/api/links'),
       'post /api/links/remove': () => post('/api/links/remove', { ref: linked }),
+      'get /api/agents': () => get('/api/agents'),
       'get /api/subagents': () => get('/api/subagents'),
       'get /api/subagents/info': () => get(`/api/subagents/info?id=${child.id}`),
       'get /api/subagents/log': () => get(`/api/subagents/log?id=${child.id}`),

@@ -53,6 +53,8 @@ const withoutCommand = [
   ...['notices', 'notices/dismiss', 'notices/answer', 'sign-in-links', 'queue/text', 'sessions/messages'],
   // Its command lists scripts when no gateway runs, which knows no other hooks.
   'hooks',
+  // Its command reads the configuration, which also names the workspaces.
+  'agents',
 ];
 
 /** Runs a command in this process, on the data folder. */

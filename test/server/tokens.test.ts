@@ -11,7 +11,7 @@ const opened: Readonly<Record<TokenScope, readonly string[]>> = {
   read: [
     ...['status', 'commands', 'sessions', 'sessions/show', 'sessions/messages', 'queue', 'queue/text'],
     ...['lanes', 'why', 'outbox', 'notices', 'approvals', 'subagents', 'subagents/info', 'subagents/log'],
-    ...['hooks', 'agent/busy'],
+    ...['hooks', 'agent/busy', 'agents'],
   ],
   operate: [
     ...[

@@ -8,6 +8,8 @@ import { createHooks, type Hooks } from '../../src/hooks/hooks.ts';
 import type { Effects } from '../../src/store/base/effects.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { readTasks } from '../../src/store/reads/read-tasks.ts';
+import { agentRoster } from '../../src/subagents/agent-roster.ts';
+import { createAgentsListTool } from '../../src/subagents/agents-list-tool.ts';
 import { createDelegateTool } from '../../src/subagents/delegate-tool.ts';
 import { createTasksTool } from '../../src/subagents/tasks-tool.ts';
 import { aRun } from '../agent/support/builders.ts';
@@ -170,6 +172,31 @@ describe('the tools for delegation', () => {
         '- clerk: Knows the files.; can: read invoices, find dates\n- cook',
     );
     expect(tool.description).not.toContain('spy');
+  });
+
+  it('lists the agents that a run may ask, as the description of delegate does', async () => {
+    const { run } = await open();
+    const listed = await call(
+      createAgentsListTool(
+        agentRoster({ agents, model: 'demo', defaultAgent: agentId('main') }),
+        toolRunOf(run),
+      ),
+      run,
+      {},
+    );
+    const clerk = { specialty: 'Knows\nthe files.', capabilities: ['read invoices', 'find dates'] };
+    expect(JSON.parse(listed.text)).toEqual([
+      {
+        id: 'main',
+        name: 'main',
+        capabilities: [],
+        isDefault: true,
+        model: 'demo',
+        askedBy: ['main', 'clerk', 'cook', 'spy'],
+      },
+      expect.objectContaining({ id: 'clerk', ...clerk }),
+      expect.objectContaining({ id: 'cook' }),
+    ]);
   });
 
   it("lists and shows the tasks of the run's own session, with the whole result of a subtask", async () => {

@@ -32,6 +32,7 @@ export function someOperations(
       ...{ payloadsOf: unused, isBusy: unused, workOf: unused },
     },
     commands: () => [],
+    roster: () => [],
     keyedWrite,
     hooks: { states: () => [] },
     ...over,
