@@ -35,6 +35,7 @@ export function addOperatorCommands(program: Command, { show }: Actions): void {
     ],
     'stop <id>': ['stop it and everything below it', (run) => run.stopSubagent],
   });
+  addTaskCommands(addGroup, show);
   addAccessGroups(addGroup);
   addSkillCommands(addGroup, show);
   addTokenCommands(addGroup, show);
@@ -45,6 +46,25 @@ export function addOperatorCommands(program: Command, { show }: Actions): void {
     signIns.command('end [id]').description('sign a browser out').option('--all', 'every browser'),
     async (id: string | undefined, { all = false }: { all?: boolean }) =>
       (await import('./sign-in.ts')).endBrowsers({ ...(id !== undefined && { id }), isAll: all }),
+  );
+}
+
+function addTaskCommands(addGroup: ReturnType<typeof createAddGroup>, show: Actions['show']): void {
+  const tasks = addGroup('tasks', 'manage tasks that agents have broken up', () => import('./tasks.ts'), {
+    'show <id>': ['show one with everything asked and answered', (run) => run.showTask],
+    'stop <id> [subtask]': ['stop it, or one of its subtasks', (run) => run.stopTask],
+    'retry <id>': ['begin again with what has failed or never began', (run) => run.retryTask],
+    'steer <id> <subtask> <message>': [
+      'send the sub-agent on a subtask a message, which it reads before its next step',
+      (run) => run.steerSubtask,
+    ],
+  });
+  show(
+    tasks
+      .command('list')
+      .description('list tasks with their subtasks, open ones first')
+      .option('--session <session>', 'only those of this conversation, by its id or session key'),
+    async (options: { session?: string }) => (await import('./tasks.ts')).listTasks(options),
   );
 }
 

@@ -35,7 +35,8 @@ export const listSessions = operation({
 });
 
 const id = z.string().min(1).max(2048).describe("A session's id or the beginning of it, or a session key");
-const conversation = { noun: 'conversation', list: 'sessions list' } as const;
+/** Names of a session in refusals. */
+export const conversation = { noun: 'conversation', list: 'sessions list' } as const;
 
 export const showSession = operation({
   name: 'sessions/show',

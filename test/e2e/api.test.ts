@@ -17,6 +17,7 @@ import { openAsking } from '../runs/asking-run.ts';
 import { aConversation } from '../store/a-conversation.ts';
 import { aBot } from '../store/access-builders.ts';
 import { routeFor } from '../store/builders.ts';
+import { aCoordinator } from '../store/delegation/a-coordinator.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { openStore } from '../support/open-store.ts';
 import { aFolder } from '../support/own-folder.ts';
@@ -70,8 +71,8 @@ describeRow('the API', (atEnd) => {
   const body = async (answer: Promise<Response>) => JSON.parse(await (await answer).text());
 
   /**
-   * A notice, two questions, a part for a network that isn't connected, two waiting messages, a sub-agent that a process
-   * works on, an account that was linked in chat, and a file that was sent.
+   * A notice, two questions, a part for a network that isn't connected, two waiting messages, a sub-agent and
+   * a task that a process works on, an account that was linked in chat, and a file that was sent.
    */
   const seed = async () => {
     const store = await openStore({ kind: 'sqlite', dataDir });
@@ -89,11 +90,14 @@ describeRow('the API', (atEnd) => {
     const worker = aFamilyWorker(store);
     const child = await worker.spawnOne((await worker.begin()).run);
     await worker.claimRun(child.laneKey);
+    const coordinator = aCoordinator(store);
+    const { taskId } = await coordinator.begin([{ id: 'a' }, { id: 'b', after: ['a'] }]);
+    await coordinator.claimPeer(taskId, 'a');
     const [linked, other] = [anAccount('alpha'), anAccount('beta')];
     await createIntakeFixture(store).link(linked, other);
     const file = await sendFile(store);
     await store.close();
-    return { file, child, linked: refOf(linked), asked: asked?.id };
+    return { file, child, taskId, linked: refOf(linked), asked: asked?.id };
   };
 
   /** Answers with a file that is in the media folder. Returns the message's id. */
@@ -113,7 +117,7 @@ describeRow('the API', (atEnd) => {
   };
 
   test('answers every call as the OpenAPI document describes it', async ({ expect }) => {
-    const { child, linked, asked, file } = await seed();
+    const { child, taskId, linked, asked, file } = await seed();
     const { runId } = await body(post('/api/agent', { message: 'hello' }));
     const { notices, questions } = await body(get('/api/notices'));
     const [session] = (await body(get('/api/sessions'))).sessions;
@@ -168,6 +172,11 @@ describeRow('the API', (atEnd) => {
       'get /api/subagents/log': () => get(`/api/subagents/log?id=${child.id}`),
       'post /api/subagents/steer': () => post('/api/subagents/steer', { id: child.id, text: 'faster' }),
       'post /api/subagents/stop': () => post('/api/subagents/stop', { id: child.id }),
+      'get /api/tasks': () => get('/api/tasks'),
+      'get /api/tasks/show': () => get(`/api/tasks/show?id=${taskId}`),
+      'post /api/tasks/steer': () => post('/api/tasks/steer', { id: taskId, subtask: 'a', text: 'faster' }),
+      'post /api/tasks/stop': () => post('/api/tasks/stop', { id: taskId }),
+      'post /api/tasks/retry': () => post('/api/tasks/retry', { id: taskId }),
       'get /api/notices': () => get('/api/notices'),
       'post /api/notices/dismiss': () => post('/api/notices/dismiss', { id: notices[0].id }),
       'post /api/notices/answer': () => post('/api/notices/answer', { id: questions[0].id, verdict: 'deny' }),
@@ -251,6 +260,9 @@ describeRow('the API', (atEnd) => {
       [404, post('/api/outbox/retry', { key: 'x' })],
       [404, get('/api/why?id=nothing')],
       [404, get('/api/subagents/info?id=nothing')],
+      [404, get('/api/tasks/show?id=nothing')],
+      [404, get('/api/tasks?session=nothing')],
+      [404, post('/api/tasks/steer', { id: 'nothing', subtask: 'a', text: 'faster' })],
       [404, post('/api/approvals/answer', { id: 'nothing', verdict: 'deny' })],
       [404, post('/api/approvals/revoke', { id: 'nothing' })],
       [404, post('/api/pair/approve', { which: 'ABCD2346' })],

@@ -41,6 +41,11 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   'subagents/log': ['subagents', 'log', 'abc'],
   'subagents/steer': ['subagents', 'steer', 'abc', 'words'],
   'subagents/stop': ['subagents', 'stop', 'abc'],
+  tasks: ['tasks', 'list', '--session', 'abc'],
+  'tasks/show': ['tasks', 'show', 'abc'],
+  'tasks/stop': ['tasks', 'stop', 'abc', 'a'],
+  'tasks/retry': ['tasks', 'retry', 'abc'],
+  'tasks/steer': ['tasks', 'steer', 'abc', 'a', 'words'],
   'sign-ins': ['sign-ins', 'list'],
   'sign-ins/end': ['sign-ins', 'end', 'abc'],
   tokens: ['tokens', 'list'],
@@ -201,7 +206,10 @@ async function seed() {
 it('prints the same of a running gateway as of the store', async () => {
   const { store, dataDir, laneKey, part } = await seed();
   const lists = [
-    ...['queue', 'outbox', 'sessions', 'pair', 'link', 'subagents', 'sign-ins'].map((noun) => [noun, 'list']),
+    ...['queue', 'outbox', 'sessions', 'pair', 'link', 'subagents', 'tasks', 'sign-ins'].map((noun) => [
+      noun,
+      'list',
+    ]),
     ...[
       ['sessions', 'show', laneKey],
       ['sessions', 'export', laneKey],
@@ -215,7 +223,7 @@ it('prints the same of a running gateway as of the store', async () => {
   ];
   const printed = async () => {
     const all: unknown[] = [];
-    for (const args of [...lists, ...lists.slice(0, 7).map((args) => [...args, '--json'])]) {
+    for (const args of [...lists, ...lists.slice(0, 8).map((args) => [...args, '--json'])]) {
       const { code, out, err } = await parley(dataDir, args);
       // What waits grows older.
       all.push([args, code, out.replace(/ \d+ s: /g, ' ').replace(/"ageMs": \d+/g, ''), err]);

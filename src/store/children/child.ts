@@ -53,6 +53,17 @@ export function base32Of(hash: Buffer): string {
   return Array.from({ length: 16 }, (_, n) => alphabet[Number((bits >> BigInt(75 - 5 * n)) & 31n)]).join('');
 }
 
+/**
+ * Returns the first and the last id of a sub-agent or task that may begin with the text; undefined if none does. Any
+ * index supports such a range.
+ */
+export function idsBeginning(text: string): { readonly first: string; readonly last: string } | undefined {
+  const beginning = text.toLowerCase();
+  if (!/^[a-z2-7]{1,16}$/.test(beginning)) return undefined;
+  // Ids have 16 letters and digits, and digits sort first.
+  return { first: beginning.padEnd(16, '2'), last: beginning.padEnd(16, 'z') };
+}
+
 /** Returns a child's lane, whose mode makes its parent's messages reach it at its next step. */
 export function childLane(child: {
   readonly id: string;

@@ -5,7 +5,7 @@ import { isOpenTask } from '../base/index-predicates.ts';
 import { excerptOf } from '../base/one-line.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { oneOf } from '../base/row-access.ts';
-import { readChildUsage } from '../children/child.ts';
+import { idsBeginning, readChildUsage } from '../children/child.ts';
 import { messageIdOf, readNodes, readTask, type Task, type TaskNode } from '../tasks/task.ts';
 
 /** Reads a task as people see it; undefined when there is none. */
@@ -27,6 +27,34 @@ export const findTaskRecord: StoreQuery<{ readonly taskId: string }, TaskRecord 
     const texts = await readTexts(tx, taskId);
     const record = { ...(await viewOf(tx, task)), instructions, authority, texts };
     return result === null ? record : { ...record, result };
+  },
+};
+
+/** Which task an id, or the beginning of one, names. */
+export type NamedTask =
+  | { readonly kind: 'found'; readonly taskId: string }
+  | { readonly kind: 'none' | 'several' };
+
+/** Finds the task whose id begins with the text. `laneKeys`: only among those of these conversations. */
+export const findTaskNamed: StoreQuery<
+  { readonly id: string; readonly laneKeys?: readonly string[] },
+  NamedTask
+> = {
+  query: 'findTaskNamed',
+  run: async (tx, { id, laneKeys }) => {
+    const ids = idsBeginning(id);
+    if (ids === undefined) return { kind: 'none' };
+    const rows = await tx.db
+      .selectFrom('tasks')
+      .select('id')
+      .where('id', '>=', ids.first)
+      .where('id', '<=', ids.last)
+      .$if(laneKeys !== undefined, (query) => query.where('sessionId', 'in', sessionsUnder(laneKeys ?? [])))
+      .limit(2)
+      .execute();
+    const [found, ...others] = rows;
+    if (found === undefined) return { kind: 'none' };
+    return others.length > 0 ? { kind: 'several' } : { kind: 'found', taskId: found.id };
   },
 };
 
@@ -155,16 +183,13 @@ async function readSubtasks(
   const below = new Map(
     (await tasksBelow.all(tx, { taskId })).map(({ id, parentSubtaskId }) => [parentSubtaskId, id]),
   );
-  const peers = new Map((await peersOf.all(tx, { taskId })).map((peer) => [peer.id, peer]));
-  const views: SubtaskView[] = [];
-  for (const node of nodes)
-    views.push({
-      ...subtaskOf(node),
-      name: names.get(node.id) ?? '',
-      ...(below.has(node.id) && { taskId: below.get(node.id) as string }),
-      ...(await usageOf(tx, peers.get(node.childId ?? ''))),
-    });
-  return views;
+  const used = await readUsage(tx, taskId);
+  return nodes.map((node) => ({
+    ...subtaskOf(node),
+    name: names.get(node.id) ?? '',
+    ...(below.has(node.id) && { taskId: below.get(node.id) as string }),
+    ...(used.get(node.id) ?? { tokens: 0, cost: 0 }),
+  }));
 }
 
 function subtaskOf(node: TaskNode): Omit<SubtaskView, 'name' | 'tokens' | 'cost'> {
@@ -178,22 +203,40 @@ function subtaskOf(node: TaskNode): Omit<SubtaskView, 'name' | 'tokens' | 'cost'
   };
 }
 
-type Peer = Awaited<ReturnType<typeof peersOf.all>>[number];
+type Usage = Pick<SubtaskView, 'tokens' | 'cost'>;
 
-/** Reads what the current peer has used; its row doesn't say so until it has ended, and one that hasn't begun used nothing. */
-async function usageOf(tx: Tx, peer: Peer | undefined): Promise<Pick<SubtaskView, 'tokens' | 'cost'>> {
-  if (!peer || peer.state === 'queued') return { tokens: 0, cost: 0 };
-  const usage = peer.state === 'done' ? peer : await readChildUsage(tx, peer.laneKey);
-  return { tokens: usage.promptTokens + usage.completionTokens, cost: usage.cost };
+/**
+ * Reads what the peers of all tries have used, by subtask. A peer's row doesn't say so until it has ended, and one that
+ * hasn't begun used nothing.
+ */
+async function readUsage(tx: Tx, taskId: string): Promise<ReadonlyMap<string | null, Usage>> {
+  const used = new Map<string | null, Usage>();
+  for (const peer of await peersOf.all(tx, { taskId })) {
+    if (peer.state === 'queued') continue;
+    const usage = peer.state === 'done' ? peer : await readChildUsage(tx, peer.laneKey);
+    const { tokens, cost } = used.get(peer.label) ?? { tokens: 0, cost: 0 };
+    used.set(peer.label, {
+      tokens: tokens + usage.promptTokens + usage.completionTokens,
+      cost: cost + usage.cost,
+    });
+  }
+  return used;
 }
 
+/** A peer's label is the name of its subtask. */
 const peersOf = prepared((db, of: QueryParams<{ taskId: string }>) =>
   db
-    .selectFrom('subtasks')
-    .innerJoin('children', 'children.id', 'subtasks.childId')
-    .select(['children.id', 'children.state', 'children.laneKey'])
+    .selectFrom('tasks')
+    .innerJoin('children', (join) =>
+      join
+        .onRef('children.parentRunId', '=', 'tasks.runId')
+        .onRef('children.parentCallId', '=', 'tasks.callId')
+        .onRef('children.parentSessionId', '=', 'tasks.sessionId'),
+    )
+    .select(['children.label', 'children.state', 'children.laneKey'])
     .select(['children.promptTokens', 'children.completionTokens', 'children.cost'])
-    .where('subtasks.taskId', '=', of.taskId),
+    .where('tasks.id', '=', of.taskId)
+    .where('children.mode', '=', 'task'),
 );
 
 /** Only the beginning of the instructions, which may be long. */
