@@ -4,19 +4,26 @@ import { parleyCommand } from '#channel-kit/own-commands.ts';
 import type { IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { EventFacts } from '../store/reads/why/read-items.ts';
 import type { ApprovalFacts, CallApprovalFacts, PartFacts } from '../store/reads/why/read-parts.ts';
-import type { ChildFacts, ModelCallFacts, RunFacts, ToolCallFacts } from '../store/reads/why/read-runs.ts';
+import type {
+  ChildFacts,
+  ModelCallFacts,
+  RunFacts,
+  TaskFacts,
+  ToolCallFacts,
+} from '../store/reads/why/read-runs.ts';
 import type { MessageTrace, TraceSubject } from '../store/reads/why/trace.ts';
 import { type Fact, factLines, timeOf } from './fact-lines.ts';
 import { awaitedBy, itemEnd, itemFacts } from './render-item.ts';
 
 /** Renders a trace as lines of plain text; the times are local. */
 export function renderTrace(account: MessageTrace): string {
-  const { asked, events, items, runs, children, parts, approvals, callApprovals } = account;
+  const { asked, events, items, runs, children, tasks, parts, approvals, callApprovals } = account;
   const facts = [
     ...events.map(eventFact),
     ...items.flatMap(itemFacts),
     ...runs.flatMap(runFacts),
-    ...children.flatMap(childFacts),
+    ...tasks.flatMap(taskFacts),
+    ...children.flatMap((child) => childFacts(child, tasks)),
     ...approvals.map(approvalFact),
     ...callApprovals.flatMap(callApprovalFacts),
     ...parts.map(partFact),
@@ -36,6 +43,7 @@ function nameOf(asked: TraceSubject): string {
     case 'run':
     case 'transcript':
     case 'child':
+    case 'task':
       return `${asked.kind} ${asked.id}`;
     case 'approval':
       return `question ${asked.id}`;
@@ -91,12 +99,15 @@ function runState(run: RunFacts): string {
   return `was cancelled (${cancelReason})${end}${detail}${attempts}`;
 }
 
-function childFacts(child: ChildFacts): readonly Fact[] {
+function childFacts(child: ChildFacts, tasks: readonly TaskFacts[]): readonly Fact[] {
   const { id, depth, parentRunId, parentCallId, laneKey, createdAt, endedAt, state, excerpt } = child;
   const words = excerpt === undefined ? '' : ` “${excerpt}”`;
+  const task = tasks.find(({ runId, callId }) => runId === parentRunId && callId === parentCallId);
+  const purpose =
+    child.subtaskId === undefined || !task ? '' : ` for ${subtaskName(task.id, child.subtaskId)}`;
   const spawned = {
     at: createdAt,
-    text: `sub-agent ${id}${words} was spawned by run ${parentRunId} (${parentCallId}) at depth ${depth} in lane ${laneKey}`,
+    text: `sub-agent ${id}${words} was spawned by run ${parentRunId} (${parentCallId})${purpose} at depth ${depth} in lane ${laneKey}`,
   };
   if (endedAt === undefined)
     return [spawned, { at: Number.MAX_SAFE_INTEGER, text: `sub-agent ${id} is ${state}` }];
@@ -108,8 +119,54 @@ function childFacts(child: ChildFacts): readonly Fact[] {
 const toldWords: Readonly<Record<string, string>> = {
   tool: 'its result went to the waiting call',
   lane: "its result went into its parent's lane",
+  task: 'its result went to its subtask',
   none: 'nothing was waiting for its result',
 };
+
+/** Says who asked for the task, what became of each subtask, and how it ended. */
+function taskFacts(task: TaskFacts): readonly Fact[] {
+  const { id, agentId, runId, callId, caller, createdAt, endedAt, state, excerpt } = task;
+  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
+  const above =
+    task.parentTaskId === undefined
+      ? ''
+      : `, for subtask ${task.parentSubtaskId} of task ${task.parentTaskId}`;
+  const by = caller === undefined ? `delegated by run ${runId} (${callId})` : `sent by ${caller}`;
+  const error = task.error === undefined ? '' : `: ${task.error}`;
+  return [
+    { at: createdAt, text: `task ${id}${words} was ${by} to agent ${agentId}${above}` },
+    ...task.subtasks.flatMap((one) => subtaskFacts(task, one)),
+    endedAt === undefined
+      ? { at: Number.MAX_SAFE_INTEGER, text: `task ${id} is ${state}${error}` }
+      : { at: endedAt, text: `task ${id} ended (${state}${error}); ${taskToldWords[task.told ?? 'none']}` },
+  ];
+}
+
+const taskToldWords = {
+  lane: 'its answer went into the conversation',
+  parent: 'its answer went to the subtask that it is part of',
+  caller: 'its answer went to its sender',
+  none: 'nothing was waiting for its answer',
+} as const;
+
+type SubtaskFacts = TaskFacts['subtasks'][number];
+
+function subtaskName(taskId: string, id: string): string {
+  return `subtask ${id} of task ${taskId}`;
+}
+
+/** One line for its last dispatch and one for its end, or for what it waits for. */
+function subtaskFacts(task: TaskFacts, subtask: SubtaskFacts): readonly Fact[] {
+  const { agentId, childId, state, tries, startedAt, endedAt } = subtask;
+  const name = subtaskName(task.id, subtask.id);
+  const to = childId === undefined ? agentId : `agent ${agentId} as sub-agent ${childId}`;
+  const again = tries > 1 ? `, try ${tries}` : '';
+  const error = subtask.error === undefined ? '' : `: ${subtask.error}`;
+  return [
+    ...(startedAt === undefined ? [] : [{ at: startedAt, text: `${name} was given to ${to}${again}` }]),
+    { at: endedAt ?? Number.MAX_SAFE_INTEGER, text: `${name} is ${state}${error}` },
+  ];
+}
 
 function modelCallFact(call: ModelCallFacts): Fact {
   const purpose = call.purpose === 'turn' ? '' : ` (${call.purpose})`;

@@ -14,7 +14,7 @@ export type WhyDeps = StoreDeps & {
 
 const understood = `These ids are understood:
   a message: 45, or with its conversation telegram:-100123/45
-  what a message led to: events, items, runs (also as trace ids), messages of the transcript, parts, sub-agents
+  what a message led to: events, items, runs (also as trace ids), messages of the transcript, parts, sub-agents, tasks
   a tool call: <run>/<call>; a recent one also by its own id
   a question: its id, or the code that the person was shown
   people (telegram:123), sessions and session keys, conversations, bot accounts, processes

@@ -1,10 +1,12 @@
 import { waitExpired } from '#contracts/message.ts';
 import type { CacheMiss } from '#contracts/model.ts';
+import { coordinatorItself } from '#contracts/task.ts';
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
 import { excerptOf } from '../../base/one-line.ts';
 import { withoutNulls } from '../../base/row-access.ts';
 import type { CallDoubt } from '../../money/model-call.ts';
+import { taskItemsOf } from '../../tasks/task.ts';
 
 /** Reads the runs with these ids, in the order in which they began. */
 export async function readRuns(tx: Tx, ids: readonly string[]): Promise<readonly RunFacts[]> {
@@ -136,21 +138,64 @@ async function readMessages(tx: Tx, { id, sessionId }: Row) {
 }
 
 /** A sub-agent as shown by `why`. */
-export type ChildFacts = Awaited<ReturnType<typeof readTree>>['children'][number];
+export type ChildFacts = Awaited<ReturnType<typeof readChildren>>[number];
+
+export type TreeSeeds = {
+  readonly runIds: readonly string[];
+  /** Tasks that may not have a run yet. */
+  readonly taskIds: readonly string[];
+};
 
 /**
- * Follows runs through the sub-agents of their trees. The returned `runIds` are the given runs, all runs of their
- * trees, up and down, and the runs to which the children's ends were announced.
+ * Follows runs through the sub-agents and tasks of their trees. The returned `runIds` are the given runs, all runs of
+ * their trees, up and down, and the runs to which the children's ends were announced.
  */
 export async function readTree(
   tx: Tx,
-  runIds: readonly string[],
+  { runIds, taskIds }: TreeSeeds,
+  asking: { readonly withExcerpts: boolean },
+) {
+  const runs =
+    runIds.length === 0
+      ? []
+      : await tx.db.selectFrom('runs').select(['treeId', 'sessionId']).where('id', 'in', runIds).execute();
+  const treeIds = [...new Set(runs.map(({ treeId }) => treeId))];
+  const children = treeIds.length === 0 ? [] : await readChildren(tx, treeIds, asking);
+  const trees =
+    treeIds.length === 0
+      ? []
+      : await tx.db.selectFrom('trees').select('sessionId').where('id', 'in', treeIds).execute();
+  const sessionIds = [...runs, ...trees].map(({ sessionId }) => sessionId);
+  const coordinators = [...new Set([...sessionIds, ...children.map(({ id }) => id)])];
+  const tasks = await readTasks(tx, { taskIds, treeIds, sessionIds: coordinators }, asking);
+  const laneKeys = children.map(({ laneKey }) => laneKey);
+  const sourceKeys = [...children.map(({ id }) => `child:${id}`), ...tasks.flatMap(itemKeysOf)];
+  const items =
+    sourceKeys.length === 0
+      ? []
+      : await tx.db
+          .selectFrom('inbox')
+          .select('runId')
+          .where((eb) =>
+            eb.or([
+              ...(laneKeys.length === 0 ? [] : [eb('laneKey', 'in', laneKeys)]),
+              eb('sourceKey', 'in', sourceKeys),
+            ]),
+          )
+          .execute();
+  const all = [
+    ...runIds,
+    ...children.map(({ parentRunId }) => parentRunId),
+    ...items.flatMap(({ runId }) => runId ?? []),
+  ];
+  return { children, tasks, runIds: [...new Set(all)] };
+}
+
+async function readChildren(
+  tx: Tx,
+  treeIds: readonly string[],
   { withExcerpts }: { readonly withExcerpts: boolean },
 ) {
-  if (runIds.length === 0) return { children: [], runIds };
-  const trees = await tx.db.selectFrom('runs').select('treeId').where('id', 'in', runIds).execute();
-  const treeIds = [...new Set(trees.map(({ treeId }) => treeId))];
-  if (treeIds.length === 0) return { children: [], runIds };
   const rows = await tx.db
     .selectFrom('children')
     .select(['id', 'depth', 'agentId', 'laneKey', 'parentRunId', 'parentCallId', 'mode', 'state'])
@@ -159,34 +204,76 @@ export async function readTree(
     .where('treeId', 'in', treeIds)
     .orderBy('createdAt')
     .execute();
-  if (rows.length === 0) return { children: [], runIds };
-  const items = await tx.db
-    .selectFrom('inbox')
-    .select('runId')
-    .where((eb) =>
-      eb.or([
-        eb(
-          'laneKey',
-          'in',
-          rows.map(({ laneKey }) => laneKey),
-        ),
-        eb(
-          'sourceKey',
-          'in',
-          rows.map(({ id }) => `child:${id}`),
-        ),
-      ]),
-    )
-    .execute();
-  const all = [
-    ...runIds,
-    ...rows.map(({ parentRunId }) => parentRunId),
-    ...items.flatMap(({ runId }) => runId ?? []),
-  ];
-  const children = rows.map(({ label, task, promptTokens, completionTokens, ...row }) => ({
+  return rows.map(({ label, task, promptTokens, completionTokens, ...row }) => ({
     ...withoutNulls(row),
     tokens: promptTokens + completionTokens,
+    /** The subtask of its task; its parent's call made that. */
+    ...(row.mode === 'task' && label !== null && { subtaskId: label }),
     ...(withExcerpts && { excerpt: excerptOf(label ?? task) }),
   }));
-  return { children, runIds: [...new Set(all)] };
+}
+
+/** A task as shown by `why`. */
+export type TaskFacts = Awaited<ReturnType<typeof readTasks>>[number];
+
+type TaskRequest = {
+  readonly taskIds: readonly string[];
+  readonly treeIds: readonly string[];
+  /** The sessions of those trees. */
+  readonly sessionIds: readonly string[];
+};
+
+async function readTasks(
+  tx: Tx,
+  { taskIds, treeIds, sessionIds }: TaskRequest,
+  { withExcerpts }: { readonly withExcerpts: boolean },
+) {
+  const rows = [
+    ...(taskIds.length === 0 ? [] : await taskRows(tx).where('id', 'in', taskIds).execute()),
+    ...(sessionIds.length === 0
+      ? []
+      : await taskRows(tx).where('sessionId', 'in', sessionIds).where('treeId', 'in', treeIds).execute()),
+  ];
+  const tasks = [...new Map(rows.map((row) => [row.id, row])).values()];
+  const subtasks = tasks.length === 0 ? [] : await readSubtasks(tx, tasks);
+  return tasks
+    .sort((a, b) => a.createdAt - b.createdAt)
+    .map(({ title, ...task }) => ({
+      ...withoutNulls(task),
+      subtasks: subtasks.filter(({ taskId }) => taskId === task.id).map(({ taskId: _, ...one }) => one),
+      ...(withExcerpts && { excerpt: excerptOf(title) }),
+    }));
+}
+
+function taskRows(tx: Tx) {
+  return tx.db
+    .selectFrom('tasks')
+    .select(['id', 'parentTaskId', 'parentSubtaskId', 'laneKey', 'agentId', 'runId', 'callId', 'caller'])
+    .select(['title', 'mode', 'state', 'error', 'told', 'rounds', 'createdAt', 'endedAt']);
+}
+
+async function readSubtasks(tx: Tx, tasks: readonly { readonly id: string }[]) {
+  const rows = await tx.db
+    .selectFrom('subtasks')
+    .select(['taskId', 'id', 'agentId', 'state', 'tries', 'childId', 'error', 'startedAt', 'endedAt'])
+    .where(
+      'taskId',
+      'in',
+      tasks.map(({ id }) => id),
+    )
+    .orderBy('ordinal')
+    .execute();
+  return rows.map(withoutNulls);
+}
+
+/** Returns the source keys of the items that the task has put into its coordinator's lane. */
+function itemKeysOf({ id, rounds, subtasks }: TaskFacts): readonly string[] {
+  const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
+  const own = subtasks.filter(({ agentId }) => agentId === coordinatorItself);
+  const names = [
+    'main',
+    ...upTo(rounds).map((round) => `:${round}`),
+    ...own.flatMap((one) => upTo(one.tries).map((tried) => `${one.id}:${tried}`)),
+  ];
+  return names.map((name) => `${taskItemsOf(id)}${name}`);
 }

@@ -1,5 +1,6 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
 import { findRow } from '../../base/row-access.ts';
+import { taskItemsOf } from '../../tasks/task.ts';
 import { readPartKey } from '../own-messages.ts';
 import { readEventsOf, readItems } from './read-items.ts';
 import {
@@ -23,7 +24,7 @@ import type { Candidate, MessageTrace, TraceSubject } from './trace.ts';
 export type WhyRequest = {
   /**
    * A platform message (`45`, `<channel>:<conversation>/45`, `<channel>/<account>/<conversation>/45`); an event key;
-   * the id of an inbox row, run, trace, outbox part, transcript row, sub-agent (its first 5 letters suffice), tool call
+   * the id of an inbox row, run, trace, outbox part, transcript row, sub-agent or task (its first 5 letters suffice), tool call
    * (`<run>/<call>`) or question; a pairing code; or a program's own name for its message. For a session, lane,
    * conversation, bot account, process, person, sign-in or alert, the result is a record instead.
    */
@@ -35,7 +36,7 @@ export type WhyRequest = {
 export type Why =
   | { readonly kind: 'account'; readonly account: MessageTrace }
   | { readonly kind: 'record'; readonly record: RecordTrace }
-  /** The id matches several messages, sub-agents or calls: each is returned with an unambiguous name. */
+  /** The id matches several messages, sub-agents, tasks or calls: each is returned with an unambiguous name. */
   | { readonly kind: 'several'; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'unknown' };
 
@@ -64,6 +65,7 @@ export const readWhy: StoreQuery<WhyRequest, Why> = {
 /** Entry rows of a trace, which lead to runs, and from the runs to all their rows. */
 type Seeds = Origin & {
   readonly runIds: readonly string[];
+  readonly taskIds: readonly string[];
   readonly partKeys: readonly string[];
   readonly approvalIds: readonly string[];
 };
@@ -78,7 +80,11 @@ async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): 
       (runId) => runId !== undefined,
     ),
   );
-  const { children, runIds } = await readTree(tx, [...own], asking);
+  const { children, tasks, runIds } = await readTree(
+    tx,
+    { runIds: [...own], taskIds: seeds.taskIds },
+    asking,
+  );
   const runs = await readRuns(tx, runIds);
   const ofRuns = await readItems(tx, { runIds, ...asking });
   const items = merge([...seedItems, ...ofRuns], (item) => item.id);
@@ -97,14 +103,14 @@ async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): 
     events: [...events].sort((a, b) => a.at - b.at),
     items: [...items].sort((a, b) => a.arrivedAt - b.arrivedAt || a.seq - b.seq),
     runs,
-    children,
+    ...{ children, tasks },
     parts: [...merge(said, (part) => part.key)].sort((a, b) => a.createdAt - b.createdAt),
     approvals: await readApprovals(tx, [...new Set(approvalIds)]),
     callApprovals,
   };
 }
 
-const noSeeds: Seeds = { eventKeys: [], itemIds: [], runIds: [], partKeys: [], approvalIds: [] };
+const noSeeds: Seeds = { eventKeys: [], itemIds: [], runIds: [], taskIds: [], partKeys: [], approvalIds: [] };
 
 async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
   switch (asked.kind) {
@@ -114,6 +120,8 @@ async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
       return { ...noSeeds, runIds: [asked.id] };
     case 'child':
       return { ...noSeeds, runIds: await runOfChild(tx, asked.id) };
+    case 'task':
+      return seedsOfTask(tx, asked.id);
     case 'part':
       return seedsOfPart(tx, asked.id);
     case 'approval':
@@ -134,6 +142,17 @@ async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
 async function runOfChild(tx: Tx, id: string): Promise<readonly string[]> {
   const rows = await tx.db.selectFrom('children').select('parentRunId').where('id', '=', id).execute();
   return rows.map(({ parentRunId }) => parentRunId);
+}
+
+/** Begins with the run that has delegated it, or with the message that it came as. */
+async function seedsOfTask(tx: Tx, id: string): Promise<Seeds> {
+  const row = await findRow(tx, 'tasks', id, ['runId']);
+  const items = tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('sourceKey', '=', `${taskItemsOf(id)}main`);
+  const itemIds = (await items.execute()).map((item) => item.id);
+  return { ...noSeeds, runIds: row ? [row.runId] : [], itemIds, taskIds: [id] };
 }
 
 async function runOfTranscript(tx: Tx, id: string): Promise<readonly string[]> {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Tx } from '../../base/command.ts';
 import { keyColumns } from '../../base/row-access.ts';
+import { idsBeginning } from '../../children/child.ts';
 import { findByCode } from './read-parts.ts';
 import { conversationsNamed, findDirect, type RecordSubject, readRef, readWriter } from './read-record.ts';
 import type { Candidate, NamedCandidate, TraceSubject } from './trace.ts';
@@ -26,7 +27,8 @@ export async function resolveSubject(tx: Tx, id: string): Promise<Found> {
   const found = [
     ...events,
     ...messages,
-    ...(await findChildren(tx, id)),
+    ...(await findBeginning(tx, id, { table: 'children', kind: 'child', what: 'spawned' })),
+    ...(await findBeginning(tx, id, { table: 'tasks', kind: 'task', what: 'delegated' })),
     ...(await findCalls(tx, id)),
     ...(await findKeyed(tx, id)),
     ...(await findByCode(tx, id)).map(asQuestion),
@@ -44,6 +46,7 @@ async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
   if (await isKey(tx, 'runs', runId)) return { kind: 'run', id: runId };
   if (await isKey(tx, 'transcript', id)) return { kind: 'transcript', id };
   if (await isKey(tx, 'children', id)) return { kind: 'child', id };
+  if (await isKey(tx, 'tasks', id)) return { kind: 'task', id };
   const asked = id.toLowerCase();
   if ((await isKey(tx, 'approvals', asked)) || (await isKey(tx, 'callApprovals', asked)))
     return { kind: 'approval', id: asked };
@@ -133,24 +136,27 @@ async function isKnownPerson(tx: Tx, { ref, peer, accounts }: Peer): Promise<boo
   return (await requests.where('peerId', '=', peer).executeTakeFirst()) !== undefined;
 }
 
-/** Maximum number of sub-agents offered; more than anybody wants to choose from. */
-const maxChildren = 20;
+/** Maximum number of sub-agents or tasks offered; more than anybody wants to choose from. */
+const maxBeginning = 20;
 
-/** Finds sub-agents whose ids begin with the text, since lists show only the beginning. */
-async function findChildren(tx: Tx, id: string): Promise<readonly NamedCandidate[]> {
-  const beginning = id.toLowerCase();
-  if (!/^[a-z2-7]{5,15}$/.test(beginning)) return [];
+/** Finds sub-agents or tasks whose ids begin with the text, since lists show only the beginning. */
+async function findBeginning(
+  tx: Tx,
+  id: string,
+  { table, kind, what }: { table: 'children' | 'tasks'; kind: 'child' | 'task'; what: Candidate['what'] },
+): Promise<readonly NamedCandidate[]> {
+  const ids = id.length < 5 || id.length > 15 ? undefined : idsBeginning(id);
+  if (ids === undefined) return [];
   const rows = await tx.db
-    .selectFrom('children')
+    .selectFrom(table)
     .select(['id', 'createdAt'])
-    // A range, which any index supports: ids have 16 letters and digits, and digits sort first.
-    .where('id', '>=', beginning.padEnd(16, '2'))
-    .where('id', '<=', beginning.padEnd(16, 'z'))
-    .limit(maxChildren)
+    .where('id', '>=', ids.first)
+    .where('id', '<=', ids.last)
+    .limit(maxBeginning)
     .execute();
   return rows.map((row) => ({
-    asked: { kind: 'child', id: row.id },
-    candidate: { name: row.id, what: 'spawned', at: row.createdAt },
+    asked: { kind, id: row.id },
+    candidate: { name: row.id, what, at: row.createdAt },
   }));
 }
 

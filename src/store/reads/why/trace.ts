@@ -1,6 +1,6 @@
 import type { EventFacts, ItemFacts } from './read-items.ts';
 import type { ApprovalFacts, CallApprovalFacts, PartFacts } from './read-parts.ts';
-import type { ChildFacts, RunFacts } from './read-runs.ts';
+import type { ChildFacts, RunFacts, TaskFacts } from './read-runs.ts';
 
 /**
  * A message's trace from the store: names, states, times and counts. Contains no message text except requested
@@ -15,6 +15,8 @@ export type MessageTrace = {
   readonly runs: readonly RunFacts[];
   /** Sub-agents of the runs' trees, in spawn order; their runs and items are listed among the others. */
   readonly children: readonly ChildFacts[];
+  /** Tasks of those trees, in the order in which they began. */
+  readonly tasks: readonly TaskFacts[];
   /** Answers, oldest first. */
   readonly parts: readonly PartFacts[];
   /** Questions for a person with the right to decide: the requested ones, and those caused by a stranger's message. */
@@ -28,12 +30,15 @@ export type TraceSubject =
   | { readonly kind: 'message'; readonly conversationKey: string; readonly messageId: string }
   | { readonly kind: 'event'; readonly account: string; readonly eventKey: string }
   | { readonly kind: 'call'; readonly messageId: string; readonly callId: string }
-  | { readonly kind: 'item' | 'part' | 'run' | 'transcript' | 'child' | 'approval'; readonly id: string };
+  | {
+      readonly kind: 'item' | 'part' | 'run' | 'transcript' | 'child' | 'task' | 'approval';
+      readonly id: string;
+    };
 
 /** A possible meaning of an id, with a name under which it can be requested again. */
 export type Candidate = {
   readonly name: string;
-  readonly what: 'arrived' | 'sent' | 'spawned' | 'called' | 'asked';
+  readonly what: 'arrived' | 'sent' | 'spawned' | 'delegated' | 'called' | 'asked';
   readonly at: number;
 };
 

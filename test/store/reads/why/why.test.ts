@@ -77,6 +77,7 @@ describeEachDatabase('the trace of a message', (open, { sql }) => {
     expect(found).toEqual({
       asked: { kind: 'message', conversationKey, messageId },
       children: [],
+      tasks: [],
       approvals: [],
       callApprovals: [],
       events: [
@@ -159,6 +160,7 @@ describeEachDatabase('the trace of a message', (open, { sql }) => {
         items,
         runs,
         children: [],
+        tasks: [],
         parts,
         approvals: [],
         callApprovals: [],
