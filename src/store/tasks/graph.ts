@@ -90,10 +90,11 @@ function dispatchReady(graph: readonly GraphNode[]): readonly GraphAction[] {
     .map(({ id, tries }) => ({ kind: 'dispatch', id, try: tries + 1 }) as const);
 }
 
+/** A node that was tried has failed, even if it was about to begin again; `skipped` would count as good enough then. */
 function endAll(graph: readonly GraphNode[]): readonly GraphAction[] {
-  return graph.filter(isOpen).map(({ id, state }) => ({
-    ...({ kind: 'end', id } as const),
-    ...(state === 'dispatched' ? ({ state: 'failed', stops: true } as const) : { state: 'skipped' as const }),
+  return graph.filter(isOpen).map(({ id, state, tries }) => ({
+    ...({ kind: 'end', id, state: tries === 0 ? 'skipped' : 'failed' } as const),
+    ...(state === 'dispatched' && ({ stops: true } as const)),
   }));
 }
 
@@ -123,10 +124,20 @@ export function graphProblem(nodes: readonly Pick<GraphNode, 'id' | 'dependsOn'>
   for (const { id, dependsOn } of nodes) {
     const unknown = dependsOn.find((name) => !byId.has(name));
     if (unknown !== undefined)
-      return `"${id}" depends on "${unknown}", which is none of the subtasks: ${nodes.map((node) => node.id).join(', ')}.`;
+      return `"${id}" depends on "${unknown}", which is none of the subtasks: ${listFew([...byId.keys()], ', ')}.`;
   }
   const cycle = findCycle(byId);
-  return cycle && `These subtasks wait for each other: ${cycle.join(' → ')}. Remove one of the dependencies.`;
+  return (
+    cycle && `These subtasks wait for each other: ${listFew(cycle, ' → ')}. Remove one of the dependencies.`
+  );
+}
+
+/** Most ids that a sentence names. */
+const fewIds = 10;
+
+function listFew(ids: readonly string[], separator: string): string {
+  const named = ids.length <= fewIds ? ids : [...ids.slice(0, fewIds - 1), '…', ...ids.slice(-1)];
+  return named.join(separator);
 }
 
 /** Removes nodes without open dependencies until none is left, or only cycles and what depends on them. */
@@ -154,12 +165,12 @@ function walkCycle(
   nodes: ReadonlyMap<string, Pick<GraphNode, 'dependsOn'>>,
   left: ReadonlyMap<string, number>,
 ): readonly string[] {
-  const way: string[] = [];
+  const places = new Map<string, number>();
   for (let [id] = left.keys(); id !== undefined; ) {
-    const seen = way.indexOf(id);
-    if (seen !== -1) return [...way.slice(seen), id];
-    way.push(id);
+    const seen = places.get(id);
+    if (seen !== undefined) return [...[...places.keys()].slice(seen), id];
+    places.set(id, places.size);
     id = nodes.get(id)?.dependsOn.find((name) => left.has(name));
   }
-  return way;
+  return [];
 }
