@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { CommandPlace, StepTx, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { isOpenItem } from '../base/index-predicates.ts';
+import { isOpenItem, isOpenTask } from '../base/index-predicates.ts';
 import { lockBelow, stopTree } from '../children/stop-tree.ts';
 import { reviveSummary } from '../items/overflow.ts';
 import { dropRetained } from '../items/retained-steers.ts';
@@ -140,6 +140,7 @@ async function findLanes(tx: Tx, people: readonly Person[]): Promise<readonly st
         .where('children.endedAt', 'is', null)
         .where(hasTaken('children.treeId', people)),
     )
+    .union(tasksFor(tx, people).select('tasks.laneKey'))
     .union(
       tx.db
         .selectFrom('lanes')
@@ -155,7 +156,7 @@ async function findLanes(tx: Tx, people: readonly Person[]): Promise<readonly st
 
 type Spawner = { readonly sessionId: string; readonly runId: string };
 
-/** Finds the conversations' runs with live sub-agents that work for these people. */
+/** Finds the conversations' runs with live sub-agents or open tasks that work for these people. */
 function findSpawners(tx: Tx, people: readonly Person[]): Promise<readonly Spawner[]> {
   return tx.db
     .selectFrom('children')
@@ -164,6 +165,7 @@ function findSpawners(tx: Tx, people: readonly Person[]): Promise<readonly Spawn
     .where('children.endedAt', 'is', null)
     .where('children.depth', '=', 1)
     .where(hasTaken('children.treeId', people))
+    .union(tasksFor(tx, people).select(['tasks.sessionId', 'tasks.runId']))
     .orderBy('sessionId')
     .orderBy('runId')
     .execute();
@@ -222,6 +224,15 @@ function announcementsTo(tx: Tx, people: readonly Person[]) {
     .where(hasTaken('children.treeId', people));
 }
 
+/** Selects the open tasks of conversations; those of sub-agents end together with them. */
+function tasksFor(tx: Tx, people: readonly Person[]) {
+  return tx.db
+    .selectFrom('tasks')
+    .where(isOpenTask())
+    .where('tasks.laneKey', 'not like', 'agent:%')
+    .where(hasTaken('tasks.treeId', people));
+}
+
 /** Selects the title items of sessions whose first message is theirs. */
 function titlesFor(tx: Tx, people: readonly Person[]) {
   const openingRun = sql<string>`(
@@ -243,7 +254,7 @@ function isRunFor(people: readonly Person[]): RawBuilder<SqlBool> {
 
 /** Tests whether the run with this id has taken a message of theirs. */
 function hasTaken(
-  run: 'runs.id' | 'runs.treeId' | 'children.treeId' | RawBuilder<string>,
+  run: 'runs.id' | 'runs.treeId' | 'children.treeId' | 'tasks.treeId' | RawBuilder<string>,
   people: readonly Person[],
 ): RawBuilder<SqlBool> {
   const runId = typeof run === 'string' ? sql.ref(run) : run;

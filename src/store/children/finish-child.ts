@@ -34,7 +34,8 @@ export async function finishChild(
   await endChild(tx, child.id, { ...report, told });
   effects.endedChildren.push(child.id);
   effects.endedSessions.push(child.id);
-  await leaveTree.post(tx, { treeId: child.treeId });
+  // Peers of a task aren't counted there: graphs have their own limit.
+  if (child.mode !== 'task') await leaveTree.post(tx, { treeId: child.treeId });
   await chargeAncestors(tx, child.id, usage.cost);
 }
 

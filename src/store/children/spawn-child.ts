@@ -116,7 +116,7 @@ async function refusalOf(
   const { depth, sessionId, limits } = input;
   if (depth > limits.depth) return { kind: 'refused', reason: 'too_deep', limit: limits.depth };
   const live = await readLiveChildren(tx, { sessionIds: [sessionId] });
-  if (live.length < limits.children) return undefined;
+  if (live.filter(({ mode }) => mode !== 'task').length < limits.children) return undefined;
   return { kind: 'refused', reason: 'too_many_children', limit: limits.children };
 }
 

@@ -22,6 +22,7 @@ import { enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
 import { lockLane } from '../rows/lane.ts';
 import { advance, type GraphEvent } from '../tasks/graph.ts';
 import {
+  answerItemOf,
   beginAggregating,
   type Dispatch,
   endSubtask,
@@ -34,13 +35,14 @@ import {
   readOpenTasks,
   readTask,
   reopenSubtask,
+  subtaskItemOf,
   type Task,
   type TaskNode,
-  taskItemsOf,
   touchTask,
 } from '../tasks/task.ts';
 import { type Contribution, subtaskPrompt, synthesisPrompt } from '../tasks/task-texts.ts';
 import { base32Of, childLane, innerContent, insertChild, isChildLane, statusOfEnd } from './child.ts';
+import { cancelWaitingItems, readOwnItems } from './own-items.ts';
 import { readRunText } from './read-result.ts';
 import { openSession } from './spawn-child.ts';
 
@@ -124,7 +126,9 @@ export async function moveOn(tx: StepTx, move: Move, effects: Effects): Promise<
   const nodes = new Map(move.nodes.map((node) => [node.id, node]));
   let dispatched = 0;
   let isUnsettled = move.isUnsettled === true;
-  for (const action of advance(move.nodes, event)) {
+  const actions = advance(move.nodes, event);
+  if (actions.length === 0 && !isUnsettled) return;
+  for (const action of actions) {
     if (action.kind === 'finish') {
       if (action.status !== 'stopped')
         await aggregate(tx, { task, nodes, error: action.status === 'failed' ? error : null }, effects);
@@ -138,7 +142,9 @@ export async function moveOn(tx: StepTx, move: Move, effects: Effects): Promise<
       const why = action.state === 'done' ? null : (whyOf?.get(node.id) ?? ofTask);
       await endSubtask(tx, { taskId: task.id, id: node.id, state: action.state, error: why });
       nodes.set(node.id, { ...node, state: action.state, error: why });
-      isUnsettled ||= action.stops === true;
+      if (action.stops !== true) continue;
+      await markHandled(tx, messageIdOf({ taskId: task.id, subtaskId: node.id, try: node.tries }, 'task'));
+      isUnsettled = true;
     } else if (dispatched < dispatchedAtOnce) {
       dispatched += 1;
       await dispatch(tx, { task, nodes, node, try: action.try }, effects);
@@ -242,7 +248,7 @@ function peerIdOf({ taskId, subtaskId, try: tries }: Dispatch): string {
 async function enqueueOwn(tx: StepTx, { task, node, of, body }: Work, effects: Effects): Promise<null> {
   const override = node.timeoutMs === null ? {} : { override: { timeoutMs: node.timeoutMs } };
   const content = { ...innerContent(tx, excerptOf(body), body), ...override };
-  const sourceKey = `${taskItemsOf(task.id)}${of.subtaskId}:${of.try}`;
+  const sourceKey = subtaskItemOf(of);
   await enqueueItem(
     tx,
     { key: task.laneKey },
@@ -261,10 +267,11 @@ async function aggregate(
   const lane = await lockLane(tx, task.laneKey);
   if (lane?.sessionId !== task.sessionId)
     return endTask(tx, task.id, { result: null, error: error ?? 'its session has ended', told: 'none' });
-  const { rounds, title } = await beginAggregating(tx, task, error);
+  const begun = await beginAggregating(tx, task, error);
+  const { title } = task;
   const results = await readContributions(tx, task.id, [...nodes.values()]);
   const content = innerContent(tx, title, synthesisPrompt({ id: task.id, title, error, results }));
-  const sourceKey = `${taskItemsOf(task.id)}:${rounds}`;
+  const sourceKey = answerItemOf(begun);
   const target = json.target(task.route);
   await enqueueItem(tx, { key: task.laneKey }, ownItem(task, { sourceKey, target, content }), effects);
   effects.taskPoints.push('aggregating');
@@ -312,9 +319,13 @@ export async function stopTasks(
   for (const task of await readOpenTasks(tx, of)) await stopTask(tx, task, reason, effects);
 }
 
-/** Ends the task: subtasks at work have failed, the others are skipped, and nobody is told. */
+/**
+ * Ends the task: subtasks at work have failed, the others are skipped, and nobody is told. Work on them is left to
+ * `settleTask`, but none of what waits in the coordinator's lane begins any more.
+ */
 export async function stopTask(tx: StepTx, task: Task, error: string, effects: Effects): Promise<void> {
   const nodes = await readNodes(tx, task.id);
+  await cancelWaitingItems(tx, await readOwnItems(tx, task));
   await moveOn(tx, { task, nodes, event: { kind: 'stop' }, error, isUnsettled: true }, effects);
   await endTask(tx, task.id, { result: null, error, told: 'none' });
 }
@@ -333,6 +344,11 @@ function parseTaskItem(sourceKey: string): TaskItem | undefined {
   return { kind: 'subtask', taskId, subtaskId: name, try: Number(count) };
 }
 
+/** Says whether a run with this item works on the coordinator's own subtask. */
+export function isOwnSubtask(taskItem: string | null): boolean {
+  return taskItem !== null && parseTaskItem(taskItem)?.kind === 'subtask';
+}
+
 type TaskRun = {
   readonly runId: string;
   /** Source key of the item that it works on. */
@@ -342,7 +358,8 @@ type TaskRun = {
 
 /**
  * Handles the end of a run that worked on an item of a task: its answer is the result of the coordinator's own subtask,
- * or ends the task. The caller holds the locks of `lockLineage`.
+ * or ends the task. A run that a newer message has interrupted comes again behind that. The caller holds the locks of
+ * `lockLineage`.
  */
 export async function endRunOfTask(
   tx: StepTx,
@@ -352,6 +369,7 @@ export async function endRunOfTask(
   const item = parseTaskItem(taskItem);
   const task = item && (await readTask(tx, item.taskId));
   if (!item || !task || task.endedAt !== null) return;
+  if (endReason === 'interrupt' && item.kind !== 'message') return repeatOwn(tx, { task, item }, effects);
   const isDone = endReason === 'natural';
   const result = await readRunText(tx, runId);
   const failure = isDone ? null : `its run ended with ${endReason}`;
@@ -364,11 +382,33 @@ export async function endRunOfTask(
   }
   const isIts =
     item.kind === 'answer'
-      ? task.state === 'aggregating' && task.rounds === item.round
+      ? isCurrentAnswer(task, item)
       : task.mode === 'direct' || task.state === 'planning';
   if (!isIts) return;
   const told = toldOf(task);
   await endTask(tx, task.id, { result, error: task.error ?? failure, told });
+  effects.tasks.push({ id: task.id, laneKey: task.laneKey, isUnsettled: false });
+}
+
+function isCurrentAnswer({ state, rounds }: Task, { round }: { readonly round: number }): boolean {
+  return state === 'aggregating' && rounds === round;
+}
+
+type OwnWork = { readonly task: Task; readonly item: Exclude<TaskItem, { readonly kind: 'message' }> };
+
+/** Gives the coordinator its own subtask, or its turn for the answer, once more. */
+async function repeatOwn(tx: StepTx, { task, item }: OwnWork, effects: Effects): Promise<void> {
+  const nodes = new Map((await readNodes(tx, task.id)).map((node) => [node.id, node]));
+  if (item.kind === 'answer') {
+    if (!isCurrentAnswer(task, item)) return;
+    await aggregate(tx, { task, nodes, error: task.error }, effects);
+  } else {
+    const node = nodes.get(item.subtaskId);
+    if (task.state !== 'executing' || node?.state !== 'dispatched' || node.tries !== item.try) return;
+    await markHandled(tx, messageIdOf(item, 'task'));
+    await dispatch(tx, { task, nodes, node, try: item.try + 1 }, effects);
+  }
+  await touchTask(tx, task.id, false);
   effects.tasks.push({ id: task.id, laneKey: task.laneKey, isUnsettled: false });
 }
 

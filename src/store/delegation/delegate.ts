@@ -6,7 +6,7 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { changeRow, plus, readRow } from '../base/row-access.ts';
 import { base32Of, readChild } from '../children/child.ts';
 import { lockTree } from '../children/spawn-child.ts';
-import { moveOn } from '../children/subtasks.ts';
+import { isOwnSubtask, moveOn } from '../children/subtasks.ts';
 import { lockLaneAt } from '../rows/lane.ts';
 import { assertRunActive, type RunFence } from '../rows/run.ts';
 import {
@@ -47,7 +47,7 @@ export const delegate: StoreCommand<DelegateInput, DelegateResult> = {
   run: async (tx, input) => {
     const { laneKey, runId, callId, subtasks, limits } = input;
     const { agentId } = await lockLaneAt(tx, laneKey, input.epoch);
-    const run = await readRow(tx, 'runs', runId, ['sessionId', 'treeId', 'route', 'authority']);
+    const { taskItem, ...run } = await readRow(tx, 'runs', runId, runColumns);
     const sent = (await readOpenTasks(tx, { sessionIds: [run.sessionId], runIds: [runId] })).find(
       ({ caller }) => caller !== null,
     );
@@ -57,8 +57,9 @@ export const delegate: StoreCommand<DelegateInput, DelegateResult> = {
     await assertRunActive(tx, runId);
     const refused = (reason: DelegationRefusal, limit: number) =>
       ({ kind: 'refused', reason, limit }) as const;
-    // Two graphs of one message would leave open which of them answers it.
-    if (sent?.callId != null) return refused('task_is_open', 1);
+    // Two graphs of one message would leave open which of them answers it, and the coordinator's own subtask is part of
+    // one that waits for this run's words.
+    if (sent?.callId != null || isOwnSubtask(taskItem)) return refused('task_is_open', 1);
     const peer = await readChild(tx, run.sessionId);
     if ((peer?.depth ?? 0) + 1 > limits.depth) return refused('too_deep', limits.depth);
     const tree = await lockTree(tx, { ...run, treeMs: limits.treeMs });
@@ -83,6 +84,8 @@ export const delegate: StoreCommand<DelegateInput, DelegateResult> = {
     return { kind: 'delegated', taskId: id, effects };
   },
 };
+
+const runColumns = ['sessionId', 'treeId', 'route', 'authority', 'taskItem'] as const;
 
 /** Counts the subtasks against the tree, whose row is locked. */
 async function changeTree(tx: StepTx, treeId: string, nodes: number): Promise<void> {

@@ -1,14 +1,21 @@
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { isOpenItem } from '../base/index-predicates.ts';
-import { findRow } from '../base/row-access.ts';
 import { type Child, lockLineage, readLiveChildren } from '../children/child.ts';
+import { cancelOwnRun, cancelWaitingItems, type OwnItems, readOwnItems } from '../children/own-items.ts';
 import { lockBelow, stopBranch } from '../children/stop-tree.ts';
 import { moveOn, recordReply, toldOf } from '../children/subtasks.ts';
-import { endItems } from '../rows/item.ts';
-import { type Lane, lockLanes } from '../rows/lane.ts';
-import { endTask, readNodes, readTask, type Task, type TaskNode, taskItemsOf } from '../tasks/task.ts';
-import { cancelRun } from '../waits/parked.ts';
+import { lockLanes } from '../rows/lane.ts';
+import {
+  answerItemOf,
+  endTask,
+  markUnsettled,
+  readNodes,
+  readTask,
+  subtaskItemOf,
+  type Task,
+  type TaskNode,
+  taskItemsOf,
+} from '../tasks/task.ts';
 
 /**
  * Does what earlier steps have left of a task: stops work on subtasks that have ended, dispatches more of
@@ -22,20 +29,23 @@ export const settleTask: StoreCommand<{ readonly taskId: string }, Effects> = {
     const lane = seen && (await lockLineage(tx, seen.laneKey));
     const task = lane && (await readTask(tx, taskId));
     if (!task) return effects;
-    await stopLeftPeers(tx, task, effects);
     const nodes = await readNodes(tx, taskId);
-    await cancelOwn(tx, { lane, task, nodes }, effects);
-    await markSettled(tx, taskId);
-    if (task.endedAt === null && (await isIdle(tx, lane, task))) await endLost(tx, task, effects);
-    else if (task.state === 'executing')
-      await moveOn(tx, { task, nodes, event: { kind: 'go' }, error: '' }, effects);
+    await stopLeftPeers(tx, { task, nodes }, effects);
+    const own = await readOwnItems(tx, task);
+    const isWanted = wantedOf(task, nodes);
+    await cancelWaitingItems(tx, own, isWanted);
+    await cancelOwnRun(tx, lane, own, { isWanted, effects });
+    if (task.isUnsettled === 1) await markUnsettled(tx, taskId, false);
+    if (task.endedAt === null) await goOn(tx, { task, nodes, own }, effects);
     return effects;
   },
 };
 
+type Graph = { readonly task: Task; readonly nodes: readonly TaskNode[] };
+
 /** Stops the peers whose subtasks have ended without them, and all below those. Their lanes are locked level by level. */
-async function stopLeftPeers(tx: StepTx, task: Task, effects: Effects): Promise<void> {
-  const left = await readLeftPeers(tx, task);
+async function stopLeftPeers(tx: StepTx, graph: Graph, effects: Effects): Promise<void> {
+  const left = await readLeftPeers(tx, graph);
   if (left.length === 0) return;
   await lockLanes(
     tx,
@@ -45,81 +55,72 @@ async function stopLeftPeers(tx: StepTx, task: Task, effects: Effects): Promise<
     tx,
     left.map(({ id }) => id),
   );
-  for (const peer of await readLeftPeers(tx, task))
-    if (peer.stopAt === null) await stopBranch(tx, peer, 'asked', effects);
+  for (const peer of await readLeftPeers(tx, graph)) await stopBranch(tx, peer, 'asked', effects);
 }
 
-async function readLeftPeers(tx: Tx, { id, sessionId, runId, callId }: Task): Promise<readonly Child[]> {
+async function readLeftPeers(tx: Tx, { task, nodes }: Graph): Promise<readonly Child[]> {
+  const working = new Set(nodes.flatMap(({ state, childId }) => (state === 'dispatched' ? [childId] : [])));
+  const peers = await readPeers(tx, task);
+  return peers.filter(({ id, stopAt }) => stopAt === null && !working.has(id));
+}
+
+/** Reads the task's peers that haven't ended. */
+async function readPeers(tx: Tx, { sessionId, runId, callId }: Task): Promise<readonly Child[]> {
   const live = await readLiveChildren(tx, { sessionIds: [sessionId], runIds: [runId] });
-  const peers = live.filter(({ mode, parentCallId }) => mode === 'task' && parentCallId === callId);
-  if (peers.length === 0) return [];
-  const working = new Set(
-    (await readNodes(tx, id)).flatMap(({ state, childId }) => (state === 'dispatched' ? [childId] : [])),
-  );
-  return peers.filter((peer) => !working.has(peer.id));
+  return live.filter(({ mode, parentCallId }) => mode === 'task' && parentCallId === callId);
 }
 
-type Scene = { readonly lane: Lane; readonly task: Task; readonly nodes: readonly TaskNode[] };
-
-/** Ends the coordinator's own items of subtasks and answers that are no longer wanted, and the run that works on one. */
-async function cancelOwn(tx: StepTx, { lane, task, nodes }: Scene, effects: Effects): Promise<void> {
-  const wanted = new Set(
-    nodes.flatMap(({ id, state, tries }) =>
-      state === 'dispatched' ? [`${taskItemsOf(task.id)}${id}:${tries}`] : [],
-    ),
-  );
-  if (task.state === 'aggregating') wanted.add(`${taskItemsOf(task.id)}:${task.rounds}`);
+/** Returns a test for the coordinator's own items that still count. */
+function wantedOf(task: Task, nodes: readonly TaskNode[]): (sourceKey: string) => boolean {
+  const wanted = new Set(nodes.flatMap((node) => (node.state === 'dispatched' ? [itemOf(task, node)] : [])));
+  if (task.state === 'aggregating') wanted.add(answerItemOf(task));
   // The message that is the task is wanted until the task ends.
-  if (task.endedAt === null) wanted.add(`${taskItemsOf(task.id)}main`);
-  const open = await tx.db
-    .selectFrom('inbox')
-    .select(['id', 'sourceKey'])
-    .where('laneKey', '=', lane.key)
-    .where(isOpenItem())
-    .where('source', '=', 'task')
-    .execute();
-  const isGone = (sourceKey: string | null) =>
-    sourceKey?.startsWith(taskItemsOf(task.id)) === true && !wanted.has(sourceKey);
-  const gone = open.filter(({ sourceKey }) => isGone(sourceKey));
-  await endItems(
-    tx,
-    gone.map(({ id }) => id),
-    { outcome: 'cancelled', outcomeReason: 'stop' },
-  );
-  const run = lane.runId === null ? undefined : await findRow(tx, 'runs', lane.runId, ['taskItem']);
-  if (run && isGone(run.taskItem)) await cancelRun(tx, lane, { reason: 'stop', effects });
+  if (task.endedAt === null) wanted.add(messageItemOf(task));
+  return (sourceKey) => wanted.has(sourceKey);
 }
 
-/** Says whether nothing works on the task: no run, no item in its lane, no peer. */
-async function isIdle(tx: Tx, lane: Lane, { sessionId }: Task): Promise<boolean> {
-  if (lane.runId !== null) return false;
-  const item = await tx.db
-    .selectFrom('inbox')
-    .select('id')
-    .where('laneKey', '=', lane.key)
-    .where(isOpenItem())
-    .limit(1)
-    .executeTakeFirst();
-  return item === undefined && (await readLiveChildren(tx, { sessionIds: [sessionId] })).length === 0;
+function itemOf({ id: taskId }: Task, { id: subtaskId, tries }: TaskNode): string {
+  return subtaskItemOf({ taskId, subtaskId, try: tries });
 }
 
-/** Ends subtasks that nobody works on, or the task itself if nobody will answer it. */
-async function endLost(tx: StepTx, task: Task, effects: Effects): Promise<void> {
-  const nodes = await readNodes(tx, task.id);
-  const lost = nodes.filter(({ state }) => state === 'dispatched');
-  const from = task.agentId;
-  for (const { id: subtaskId, tries } of lost) {
-    const reply = { taskId: task.id, subtaskId, try: tries, status: 'failed', body: '', from } as const;
-    await recordReply(tx, { ...reply, error: 'nothing works on it any more' }, effects);
+function messageItemOf({ id }: Task): string {
+  return `${taskItemsOf(id)}main`;
+}
+
+/**
+ * Dispatches what is ready. It takes an operator to leave a subtask or a task without anybody who works on it, who has
+ * cancelled its item: such a subtask has failed, and such a task ends.
+ */
+async function goOn(
+  tx: StepTx,
+  { task, nodes, own }: Graph & { readonly own: OwnItems },
+  effects: Effects,
+): Promise<void> {
+  const inLane = new Set([...own.waiting.map(({ sourceKey }) => sourceKey), own.running]);
+  if (task.state !== 'executing') {
+    const item = task.state === 'aggregating' ? answerItemOf(task) : messageItemOf(task);
+    if (!inLane.has(item)) await endUnanswered(tx, task, effects);
+    return;
   }
-  if (lost.length > 0) return;
-  if (nodes.some(({ state }) => state === 'pending'))
-    return moveOn(tx, { task, nodes, event: { kind: 'go' }, error: '' }, effects);
+  const live = new Set((await readPeers(tx, task)).map(({ id }) => id));
+  const isLost = (node: TaskNode) =>
+    node.state === 'dispatched' &&
+    (node.childId === null ? !inLane.has(itemOf(task, node)) : !live.has(node.childId));
+  const lost = nodes.filter(isLost);
+  const event = { kind: 'go' } as const;
+  if (lost.length === 0) return moveOn(tx, { task, nodes, event, error: '' }, effects);
+  for (const { id: subtaskId, tries } of lost) {
+    const reply = { taskId: task.id, subtaskId, try: tries, status: 'failed', body: '' } as const;
+    await recordReply(
+      tx,
+      { ...reply, from: task.agentId, error: 'nothing works on it any more', isFinal: true },
+      effects,
+    );
+  }
+}
+
+async function endUnanswered(tx: StepTx, task: Task, effects: Effects): Promise<void> {
   const error = task.error ?? 'its message was cancelled before it was answered';
   await endTask(tx, task.id, { result: null, error, told: toldOf(task) });
   effects.tasks.push({ id: task.id, laneKey: task.laneKey, isUnsettled: false });
-}
-
-async function markSettled(tx: Tx, id: string): Promise<void> {
-  await tx.db.updateTable('tasks').set({ isUnsettled: 0 }).where('id', '=', id).execute();
 }

@@ -11,7 +11,7 @@ import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import type { LaneSpec } from '../base/keys.ts';
 import { readRow } from '../base/row-access.ts';
-import { readLiveChildren } from '../children/child.ts';
+import { hasWorkBelow } from '../children/stop-tree.ts';
 import { type Bundle, fetchWaitMs, type NewItem, type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import { enforceCap } from '../items/overflow.ts';
 import type { OpenItem } from '../items/waiting-items.ts';
@@ -86,8 +86,8 @@ async function resetIfDue(tx: Tx, lane: Lane, { item, open }: ArrivalScene): Pro
   const isDue = resetBefore !== undefined && lane.lastActivityAt < resetBefore && lane.runId === null;
   const isEmpty = open.every((row) => row.state !== 'waiting');
   if (!isDue || lane.sessionId === newSessionId || !isEmpty) return lane;
-  // A session that is waiting for sub-agents isn't idle.
-  if ((await readLiveChildren(tx, { sessionIds: [lane.sessionId] })).length > 0) return lane;
+  // A session that is waiting for sub-agents or for a task isn't idle.
+  if (await hasWorkBelow(tx, lane.sessionId)) return lane;
   await beginSession(tx, lane, newSessionId);
   return { ...lane, sessionId: newSessionId };
 }

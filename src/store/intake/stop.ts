@@ -11,6 +11,7 @@ import { reviveSummary } from '../items/overflow.ts';
 import { dropRetained } from '../items/retained-steers.ts';
 import { endItems, endSummaries } from '../rows/item.ts';
 import { type Lane, lockLane } from '../rows/lane.ts';
+import { readOpenTasks } from '../tasks/task.ts';
 import { cancelRun } from '../waits/parked.ts';
 
 /** The extent of a stop: how much of a lane's work it may end. */
@@ -110,16 +111,20 @@ type StoppingChildren = {
   readonly effects: Effects;
 };
 
-/** Stops the sub-agents spawned by this session's runs, including finished runs, with all their descendants. */
+/**
+ * Stops the sub-agents and tasks that this session's runs have begun, including finished runs, with all below them.
+ * Returns how many.
+ */
 async function stopChildren(tx: StepTx, lane: Lane, { mayStop, effects }: StoppingChildren): Promise<number> {
   const { sessionId } = lane;
   const live = await readLiveChildren(tx, { sessionIds: [sessionId] });
+  const tasks = await readOpenTasks(tx, { sessionIds: [sessionId] });
+  const begunBy = [...live.map(({ parentRunId }) => parentRunId), ...tasks.map(({ runId }) => runId)];
   const runIds: string[] = [];
-  for (const runId of new Set(live.map(({ parentRunId }) => parentRunId)))
-    if (await mayStop(runId)) runIds.push(runId);
+  for (const runId of new Set(begunBy)) if (await mayStop(runId)) runIds.push(runId);
   if (runIds.length === 0) return 0;
   const { queued, active } = await stopTree(tx, { sessionId, runIds, reason: 'stop' }, effects);
-  return queued + active;
+  return queued + active + tasks.filter(({ runId }) => runIds.includes(runId)).length;
 }
 
 const stopped = { outcome: 'cancelled', outcomeReason: 'stop' } as const;

@@ -9,6 +9,7 @@ import { changeRow } from '../base/row-access.ts';
 import { insertNotice } from '../delivery/part.ts';
 import { endItems, endSummarized } from '../rows/item.ts';
 import { type Lane, lockLane } from '../rows/lane.ts';
+import { markUnsettled, taskIn } from '../tasks/task.ts';
 import {
   canBeCorrected,
   changeSummary,
@@ -114,6 +115,11 @@ type CancelledRow = CancelInput & InTransaction & { readonly row: ItemRow };
 async function finishCancel(tx: StepTx, lane: Lane, { row, actor, effects }: CancelledRow): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
   wakeIfIdle(tx, lane, effects);
+  const taskId = taskIn(row.sourceKey);
+  if (taskId !== undefined) {
+    await markUnsettled(tx, taskId);
+    effects.tasks.push({ id: taskId, laneKey: lane.key, isUnsettled: true });
+  }
   // Nobody in a conversation waits for items that Parley itself has put in.
   if (row.source !== 'platform') return;
   if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;

@@ -116,8 +116,8 @@ function reopen(graph: readonly GraphNode[]): readonly GraphAction[] {
  */
 export function graphProblem(nodes: readonly Pick<GraphNode, 'id' | 'dependsOn'>[]): string | undefined {
   // Ids become names of files, and some file systems ignore case.
-  const names = nodes.map(({ id }) => id.toLowerCase());
-  const twice = nodes.find((_, index) => names.indexOf(names[index] ?? '') !== index);
+  const names = new Set<string>();
+  const twice = nodes.find(({ id }) => names.size === names.add(id.toLowerCase()).size);
   if (twice)
     return `Two subtasks have the id "${twice.id}", upper and lower case being the same; give each its own.`;
   const byId = new Map(nodes.map((node) => [node.id, node]));

@@ -29,6 +29,16 @@ export function taskItemsOf(taskId: string): string {
   return `task:${taskId}:`;
 }
 
+/** Returns the source key of the coordinator's own subtask. */
+export function subtaskItemOf({ taskId, subtaskId, try: tries }: Dispatch): string {
+  return `${taskItemsOf(taskId)}${subtaskId}:${tries}`;
+}
+
+/** Returns the source key of the coordinator's turn for the answer. */
+export function answerItemOf({ id, rounds }: Pick<Task, 'id' | 'rounds'>): string {
+  return `${taskItemsOf(id)}:${rounds}`;
+}
+
 /** Returns the task that an item with this source key belongs to. */
 export function taskIn(sourceKey: string | null): string | undefined {
   return /^task:([^:]+):/.exec(sourceKey ?? '')?.[1];
@@ -164,9 +174,14 @@ export async function reopenSubtask(tx: Tx, taskId: string, id: string): Promise
 /** Each change makes the readers of the task read it again. */
 const changed = { revision: plus(1), isUnshown: 1 };
 
-/** Raises the revision. What an earlier step has left stays for `settleTask`, which alone says when nothing is left. */
+/** Raises the revision. `isUnsettled`: something is left for `settleTask`; what earlier steps have left stays so. */
 export async function touchTask(tx: Tx, id: string, isUnsettled: boolean): Promise<void> {
   await changeRow(tx, 'tasks', id, { ...(isUnsettled && { isUnsettled: 1 }), ...changed });
+}
+
+/** Records that a step has left something for `settleTask`, or that this has been done. */
+export async function markUnsettled(tx: Tx, id: string, isUnsettled = true): Promise<void> {
+  await changeRow(tx, 'tasks', id, { isUnsettled: isUnsettled ? 1 : 0 });
 }
 
 /** Returns the task on whose item a run begins. The first run of one that came as a message starts it. */

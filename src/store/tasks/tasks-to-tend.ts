@@ -9,7 +9,7 @@ export type TasksToTend = { readonly tasks: readonly string[]; readonly unshownT
 export async function readTasksToTend(tx: Tx, most: number): Promise<TasksToTend> {
   const tasks = await tasksToSettle.all(tx, { most });
   const unshown = await unshownTasks.all(tx, { most });
-  return { tasks: tasks.map(({ id }) => id), unshownTasks: unshown.map(({ id }) => id) };
+  return { tasks: [...new Set(tasks.map(({ id }) => id))], unshownTasks: unshown.map(({ id }) => id) };
 }
 
 /**

@@ -9,7 +9,8 @@ import { findTaskRecord } from '../../../src/store/reads/read-tasks.ts';
 import { unique } from '../builders.ts';
 import { aFamilyWorker, fenceOf } from '../family.ts';
 
-type Node = {
+/** A subtask of a test: its agent is `main`, its policy `fail`. */
+export type Node = {
   readonly id: string;
   readonly after?: readonly string[];
   readonly agent?: string;
@@ -37,13 +38,19 @@ export function aCoordinator(store: Store, over: Parameters<typeof aFamilyWorker
       ...more,
     });
 
-  /** Delegates, ends the run, and returns the task's id. */
-  const begin = async (nodes: readonly Node[], more: Partial<DelegateInput> = {}) => {
-    const { run, lane } = await family.begin();
-    const asked = await ask(run, nodes, more);
+  /** Delegates in a conversation of that mode, ends the run, and returns the task's id. */
+  const begin = async (nodes: readonly Node[], mode?: Parameters<typeof family.begin>[0]) => {
+    const { run, lane, conversation } = await family.begin(mode);
+    const taskId = await delegateIn(run, nodes);
+    return { taskId, run, lane, conversation };
+  };
+
+  /** Delegates in that run and ends it. */
+  const delegateIn = async (run: ClaimedRun, nodes: readonly Node[]): Promise<string> => {
+    const asked = await ask(run, nodes);
     if (asked.kind === 'refused') throw new Error(`refused: ${asked.reason}`);
     await family.answer(run, 'I have asked others.');
-    return { taskId: asked.taskId, run, lane };
+    return asked.taskId;
   };
 
   const show = async (taskId: string): Promise<TaskRecord> => {
@@ -78,7 +85,19 @@ export function aCoordinator(store: Store, over: Parameters<typeof aFamilyWorker
   /** Returns what the model has read at the beginning of the run. */
   const promptOf = async ({ runId }: ClaimedRun): Promise<string> => store.read(promptOfRun, { runId });
 
-  return { ...family, ask, begin, show, states, claimPeer, finish, settle, promptOf };
+  return {
+    ...family,
+    converse: family.begin,
+    ask,
+    begin,
+    delegateIn,
+    show,
+    states,
+    claimPeer,
+    finish,
+    settle,
+    promptOf,
+  };
 }
 
 const laneOfChild: StoreQuery<{ readonly childId: string }, string | undefined> = {
