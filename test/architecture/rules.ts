@@ -27,7 +27,7 @@ const aliased = new Set(['contracts', 'channel-kit']);
 const innerOrders: Readonly<Record<string, readonly string[]>> = {
   store: [
     ['base'],
-    ['rows', 'alerts', 'money', 'delivery', 'approvals', 'waits', 'items', 'tasks', 'children', 'lanes'],
+    ['rows', 'alerts', 'money', 'delivery', 'approvals', 'waits', 'tasks', 'items', 'children', 'lanes'],
     ['delegation'],
     ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
     ['migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],

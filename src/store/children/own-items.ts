@@ -7,7 +7,7 @@ import type { Lane } from '../rows/lane.ts';
 import { type Task, taskItemsOf } from '../tasks/task.ts';
 import { cancelRun } from '../waits/parked.ts';
 
-/** What of a task is in its coordinator's lane, by source keys. The caller holds the lane's lock. */
+/** Items of a task in its coordinator's lane, by source keys. The caller holds the lane's lock. */
 export type OwnItems = {
   readonly waiting: readonly { readonly id: string; readonly sourceKey: string }[];
   /** That of the active run; undefined if it works on something else. */

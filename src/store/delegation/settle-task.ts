@@ -36,7 +36,7 @@ export const settleTask: StoreCommand<{ readonly taskId: string }, Effects> = {
     await cancelWaitingItems(tx, own, isWanted);
     await cancelOwnRun(tx, lane, own, { isWanted, effects });
     if (task.isUnsettled === 1) await markUnsettled(tx, taskId, false);
-    if (task.endedAt === null) await goOn(tx, { task, nodes, own }, effects);
+    if (task.endedAt === null) await continueTask(tx, { task, nodes, own }, effects);
     return effects;
   },
 };
@@ -91,7 +91,7 @@ function messageItemOf({ id }: Task): string {
  * Dispatches what is ready. It takes an operator to leave a subtask or a task without anybody who works on it, who has
  * cancelled its item: such a subtask has failed, and such a task ends.
  */
-async function goOn(
+async function continueTask(
   tx: StepTx,
   { task, nodes, own }: Graph & { readonly own: OwnItems },
   effects: Effects,

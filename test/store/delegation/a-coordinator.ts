@@ -39,15 +39,23 @@ export function aCoordinator(store: Store, over: Parameters<typeof aFamilyWorker
     });
 
   /** Delegates in a conversation of that mode, ends the run, and returns the task's id. */
-  const begin = async (nodes: readonly Node[], mode?: Parameters<typeof family.begin>[0]) => {
+  const begin = async (
+    nodes: readonly Node[],
+    more: Partial<DelegateInput> = {},
+    mode?: Parameters<typeof family.begin>[0],
+  ) => {
     const { run, lane, conversation } = await family.begin(mode);
-    const taskId = await delegateIn(run, nodes);
+    const taskId = await delegateIn(run, nodes, more);
     return { taskId, run, lane, conversation };
   };
 
   /** Delegates in that run and ends it. */
-  const delegateIn = async (run: ClaimedRun, nodes: readonly Node[]): Promise<string> => {
-    const asked = await ask(run, nodes);
+  const delegateIn = async (
+    run: ClaimedRun,
+    nodes: readonly Node[],
+    more: Partial<DelegateInput> = {},
+  ): Promise<string> => {
+    const asked = await ask(run, nodes, more);
     if (asked.kind === 'refused') throw new Error(`refused: ${asked.reason}`);
     await family.answer(run, 'I have asked others.');
     return asked.taskId;

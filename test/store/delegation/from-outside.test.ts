@@ -30,7 +30,7 @@ describeEachDatabase('a task that people stop', (open) => {
     ['its own subtask waits', [{ id: 'mine', agent: 'self' }], []],
     ['its answer waits', [{ id: 'a' }], ['a']],
     ['a peer works', [{ id: 'a' }, { id: 'b', after: ['a'] }], []],
-  ])('ends with /stop by whoever asked for it, while %s', async (_, nodes, done) => {
+  ])('ends with /stop by the person who asked for it, while %s', async (_, nodes, done) => {
     const worker = aCoordinator(open());
     const { taskId, lane, conversation } = await worker.begin(nodes);
     for (const id of done) await worker.finish(taskId, id);
@@ -100,17 +100,20 @@ describeEachDatabase('a task whose items an operator cancels', (open) => {
     ['fail', 'failed', 'aggregating'],
     ['retry', 'failed', 'aggregating'],
     ['skip', 'skipped', 'executing'],
-  ] as const)('goes on without its own subtask, whose policy is %s', async (onFailure, state, taskState) => {
-    const worker = aCoordinator(open());
-    const { taskId, lane } = await worker.begin([{ id: 'a' }, { id: 'mine', agent: 'self', onFailure }]);
-    const { tasks } = await cancelNewest(lane.key);
-    expect(tasks).toEqual([{ id: taskId, laneKey: lane.key, isUnsettled: true }]);
-    expect(await worker.settle()).toEqual([taskId]);
-    expect(await worker.show(taskId)).toMatchObject({ state: taskState });
-    expect(await worker.states(taskId)).toMatchObject({ mine: state });
-    await worker.settle();
-    expect(await worker.settle()).toEqual([]);
-  });
+  ] as const)(
+    'continues without its own subtask, whose policy is %s',
+    async (onFailure, state, taskState) => {
+      const worker = aCoordinator(open());
+      const { taskId, lane } = await worker.begin([{ id: 'a' }, { id: 'mine', agent: 'self', onFailure }]);
+      const { tasks } = await cancelNewest(lane.key);
+      expect(tasks).toEqual([{ id: taskId, laneKey: lane.key, isUnsettled: true }]);
+      expect(await worker.settle()).toEqual([taskId]);
+      expect(await worker.show(taskId)).toMatchObject({ state: taskState });
+      expect(await worker.states(taskId)).toMatchObject({ mine: state });
+      await worker.settle();
+      expect(await worker.settle()).toEqual([]);
+    },
+  );
 
   it('ends when nobody will answer it', async () => {
     const worker = aCoordinator(open());
@@ -142,6 +145,7 @@ describeEachDatabase('a task during other work', (open, beside) => {
     const worker = aCoordinator(open());
     const { taskId, lane, conversation } = await worker.begin(
       [{ id: 'mine', agent: 'self', onFailure: 'fail' }],
+      {},
       'interrupt',
     );
     const interrupt = async () => {
