@@ -5,7 +5,7 @@ import { startStage } from './stage.ts';
 import { until } from './until.ts';
 
 describe.concurrent('a message that asks the demo model to delegate', () => {
-  test('is answered once, from four subtasks of which two ran at the same time', async ({
+  test('gets one answer from four subtasks, of which two run at the same time', async ({
     expect,
     onTestFinished,
   }) => {
