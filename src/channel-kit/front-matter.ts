@@ -33,7 +33,7 @@ export function splitMatter(text: string): MatterParts | 'none' | 'unclosed' {
   return { matter: matter.join('\n'), body: lines.slice(end + 1).join('\n'), line: 2 };
 }
 
-/** What the matter says, before a schema has checked it; or what is wrong with it, and what to do. */
+/** Content of the matter, not yet checked by a schema. `problem`: what is wrong with it, and what to do. */
 export type MatterResult =
   | { readonly kind: 'matter'; readonly matter: unknown }
   | { readonly kind: 'refused'; readonly problem: string };
