@@ -93,7 +93,7 @@ function firstMatch(forms: readonly RegExp[], text: string): string | undefined 
   return undefined;
 }
 
-/** What a turn may take: a person's message, a schedule's, the end of other work, or another agent's message. */
+/** The origin of something that a turn takes: a person, a schedule, the end of other work, or another agent. */
 export type SilenceSource = 'chat' | 'heartbeat' | 'announce' | 'agent-reply';
 
 /**

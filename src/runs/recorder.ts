@@ -407,7 +407,7 @@ async function silenceContextOf(
 }
 
 /** Returns the union of what these items are, since an answer to several may use the words of each. */
-export function silenceContextFrom(taken: readonly TakenOrigin[]): SilenceContext {
+function silenceContextFrom(taken: readonly TakenOrigin[]): SilenceContext {
   return [...new Set(taken.flatMap(sourcesOfItem))];
 }
 
