@@ -318,7 +318,8 @@ function wireIntake(
   const { models } = model;
   const budgets = createBudgetRules(stage.config);
   const hooks = stage.hooks.states;
-  const commands = { models, budgets, agentReasoning, agentName, contextWindow, hooks };
+  const displayOn = runSettingsFrom(stage.config).displayOn;
+  const commands = { models, budgets, agentReasoning, displayOn, agentName, contextWindow, hooks };
   const deps = {
     ...{ store, clock, log, probe: stage.probe, meters, policy, commands, hooks: stage.hooks },
     start: dispatcher.dispatch,

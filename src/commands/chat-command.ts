@@ -1,4 +1,5 @@
 /** The form of a chat command. Each command is one file in this folder; docs/new-command.md says how to add one. */
+import type { DisplayChoice } from '#contracts/display.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { HookState } from '#contracts/hook.ts';
 import type { ReasoningLevel } from '#contracts/model.ts';
@@ -83,6 +84,8 @@ export type CommandDeps = {
   readonly budgets: Pick<BudgetRules, 'limitsOf'>;
   /** Returns how long an agent's model thinks unless the conversation has its own level. */
   agentReasoning(agentId: string): ReasoningLevel;
+  /** Returns what answers on a channel show unless the conversation has chosen otherwise. */
+  displayOn(channel: string): Required<DisplayChoice>;
   /** Returns the hooks of this process. */
   hooks(): readonly HookState[];
   /** Returns the name that an agent calls itself. */

@@ -17,6 +17,7 @@ import { newCommand, reset } from './new.ts';
 import { pair } from './pair.ts';
 import { type PluginCommands, pluginOrder, pluginStep } from './plugin-command.ts';
 import { queue } from './queue.ts';
+import { reasoning } from './reasoning.ts';
 import { start } from './start.ts';
 import { status } from './status.ts';
 import { stop } from './stop.ts';
@@ -24,6 +25,7 @@ import { subagents } from './subagents.ts';
 import { think } from './think.ts';
 import { unknown, unknownOrder } from './unknown.ts';
 import { usage } from './usage.ts';
+import { verbose } from './verbose.ts';
 import { whoami } from './whoami.ts';
 
 const others: readonly ChatCommand[] = [
@@ -35,6 +37,8 @@ const others: readonly ChatCommand[] = [
   context,
   model,
   think,
+  reasoning,
+  verbose,
   usage,
   budget,
   queue,

@@ -15,6 +15,7 @@ import { channels, queue } from './channel-schema.ts';
 import { isAddressRange, isHost, logFile, payloadLog } from './log-schema.ts';
 import { longestSilenceMs, modelName, models, providers, tracing } from './model-schema.ts';
 import { peer } from './peer.ts';
+import { replies } from './reply-schema.ts';
 import { compilePattern, maxInstructionsTogether } from './text-pattern.ts';
 import { webhooks } from './webhook-schema.ts';
 
@@ -216,23 +217,6 @@ const outbox = z
         'Longest call that delivers a part, in ms; a longer one is recorded as unknown. After twice this time, another process may take over the delivery.',
       ),
     resendUnknown: z.boolean().default(false).describe('Repeat unknown sends; they may arrive twice.'),
-  })
-  .prefault({});
-
-const replies = z
-  .strictObject({
-    replyToMode: z
-      .enum(['off', 'queued', 'first', 'all'])
-      .default('queued')
-      .describe('Which messages quote the one they answer; `queued`: the first, if others waited with it.'),
-    preview: z
-      .boolean()
-      .default(true)
-      .describe('Show an answer while it is being written, if the network supports it.'),
-    ackSuppress: z
-      .boolean()
-      .default(true)
-      .describe('Drop a mere acknowledgement if the agent has already sent the answer itself.'),
   })
   .prefault({});
 

@@ -1,3 +1,4 @@
+import type { DisplayChoice, StreamMode } from '#contracts/display.ts';
 import type { Log } from '#contracts/log.ts';
 import type { SystemBlock } from '#contracts/model.ts';
 import type { SkillSnapshot } from '#contracts/skill.ts';
@@ -101,6 +102,21 @@ async function hookedFiles(
   return (await hooks.decide('agent_bootstrap', { agentId, isSubagent, files })).event.files;
 }
 
+/** How answers are shown on a channel. */
+export type Display = Required<DisplayChoice> & {
+  readonly stream: StreamMode;
+  readonly blocks: Config['replies']['blocks'];
+  /** The reaction on a message while it is answered. */
+  readonly ackReaction?: string;
+};
+
+/** Returns how answers are shown on a channel by the configuration. */
+export function displayOn({ channels, ...replies }: Config['replies'], channel: string): Display {
+  const { stream, verbose, reasoning, blocks, ackReaction } = replies;
+  const own = Object.hasOwn(channels, channel) ? channels[channel] : undefined;
+  return { stream, verbose, reasoning, blocks, ...(ackReaction !== undefined && { ackReaction }), ...own };
+}
+
 export type RunSettings = {
   readonly limits: LoopLimits;
   readonly toolExecution: AgentLoopConfig['toolExecution'];
@@ -113,6 +129,8 @@ export type RunSettings = {
   /** Whether to drop an answer that only acknowledges what a tool has sent. */
   readonly suppressAcknowledgements: boolean;
   readonly isPreviewOn: boolean;
+  /** Returns how answers are shown on a channel, unless a conversation has chosen otherwise. */
+  displayOn(channel: string): Display;
   /** How long a tool may take to finish when the process stops, ms. */
   readonly handOverMs: number;
 };
@@ -142,6 +160,7 @@ export function runSettingsFrom({
     replyToMode: replies.replyToMode,
     suppressAcknowledgements: replies.ackSuppress,
     isPreviewOn: replies.preview,
+    displayOn: (channel) => displayOn(replies, channel),
     // The rest of the deadline is for the checkpoint and for closing.
     handOverMs: Math.max(0, shutdownMs - 5_000),
   };

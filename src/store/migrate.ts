@@ -16,6 +16,7 @@ import { addApiCalls } from './migrations/0006-add-api-calls.ts';
 import { addRunEnds } from './migrations/0007-add-run-ends.ts';
 import { addOperationCalls } from './migrations/0008-add-operation-calls.ts';
 import { addTasks } from './migrations/0009-add-tasks.ts';
+import { addDisplay } from './migrations/0010-add-display.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -44,6 +45,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0007-add-run-ends': { adds: addRunEnds, fingerprint: '7e5842025e9fb236' },
   '0008-add-operation-calls': { adds: addOperationCalls, fingerprint: '940fa41c6278a08a' },
   '0009-add-tasks': { adds: addTasks, fingerprint: 'd19b70975e9042b9' },
+  '0010-add-display': { adds: addDisplay, fingerprint: 'e499666d06696d6e' },
 });
 
 /** Names of the migrations, in order. */

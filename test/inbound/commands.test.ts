@@ -48,6 +48,9 @@ describe('chat commands', () => {
     ['/model', { name: 'model', request: {} }],
     ['/model openai/GPT-5', { name: 'model', request: { name: 'openai/GPT-5' } }],
     ['/think High', { name: 'think', request: { level: 'high' } }],
+    ['/verbose ON', { name: 'verbose', request: { level: 'on' } }],
+    ['/verbose', { name: 'verbose', request: {} }],
+    ['/reasoning Stream', { name: 'reasoning', request: { display: 'stream' } }],
     ['/usage', { name: 'usage', request: {} }],
     ['/budget', { name: 'budget', request: {} }],
     ['/budget Session 10', { name: 'budget', request: { name: 'Session', limit: 10_000_000 } }],
@@ -313,7 +316,7 @@ describe('chat commands', () => {
 
   it('queues the commands that change the session and applies the others at once', () => {
     const orders = new Map(chatCommands.map(({ name, order }) => [name, order]));
-    for (const name of ['new', 'reset', 'compact', 'model', 'think'])
+    for (const name of ['new', 'reset', 'compact', 'model', 'think', 'reasoning', 'verbose'])
       expect([name, orders.get(name)]).toEqual([name, 'lane']);
     for (const name of ['stop', 'status', 'queue', 'subagents', 'budget', 'pair'])
       expect([name, orders.get(name)]).toEqual([name, 'now']);

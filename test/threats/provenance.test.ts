@@ -18,6 +18,8 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   compact: ['/compact all of it'],
   model: ['/model haiku'],
   think: ['/think high'],
+  reasoning: ['/reasoning on'],
+  verbose: ['/verbose on'],
   budget: ['/budget', '/budget gateway 100'],
   queue: ['/queue reset'],
   subagents: ['/subagents list'],

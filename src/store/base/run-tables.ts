@@ -32,6 +32,9 @@ export type SessionsTable = {
   /** Chosen by `/model` and `/think`, or when a sub-agent is spawned; null: its agent's. */
   model: string | null;
   reasoning: string | null;
+  /** Chosen by `/verbose` and `/reasoning`; null: the configuration's for its channel. */
+  verbose: string | null;
+  reasoningShown: string | null;
   /** JSON, for children only: `ChildRole`; the sessions above it, root first; `ForkPoint`. */
   role: string | null;
   ancestors: string | null;

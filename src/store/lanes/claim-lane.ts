@@ -1,4 +1,5 @@
 import { type CallRate, isUncounted, type UncountedAgents } from '#contracts/call-ledger.ts';
+import type { DisplayChoice } from '#contracts/display.ts';
 import type { RunKind, RunOverride } from '#contracts/inbox-item.ts';
 import type { ReasoningLevel, TurnModels } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
@@ -24,6 +25,7 @@ import { taskIn } from '../tasks/task.ts';
 import { isWaitExhausted } from '../waits/budget-waits.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './end-run.ts';
+import { displayChoiceOf, readChoice, type SessionChoice } from './session.ts';
 import { isHeartbeatOnly, type TextFraming, takeRows } from './take-rows.ts';
 import { enqueueTitle, openingRunOf, sessionNamedIn } from './titles.ts';
 
@@ -68,6 +70,8 @@ export type ClaimedRun = {
   readonly model: string;
   /** Chosen for its session; absent: the agent's default applies. */
   readonly reasoning?: ReasoningLevel;
+  /** Chosen in its conversation. */
+  readonly display: DisplayChoice;
   /** The row of its first model call, opened with the claim. */
   readonly openCall?: string;
   readonly isResumed: boolean;
@@ -183,7 +187,8 @@ async function begin(
   await take(tx, { lane, input, kind, rows, runId, context, isFirst });
   const beginsSession = isFirst && kind === 'turn';
   const { authority } = last;
-  const facts = { runId, kind, epoch, target, authority, ...choice, isResumed: false, workedMs: 0 };
+  const display = session ? displayChoiceOf(session) : {};
+  const facts = { runId, kind, epoch, target, authority, ...choice, display, isResumed: false, workedMs: 0 };
   const run = claimed(lane, { ...facts, startedAt: tx.now, now: tx.now });
   const openCall = await openFirstCall(tx, run, input);
   const { override } = head.content;
@@ -280,6 +285,7 @@ async function resume(
   const target = json.target(run.route);
   const { kind, sessionId, workedMs, startedAt, cancelReason } = run;
   const override = await readOverride(tx, runId);
+  const display = displayChoiceOf(await readChoice(tx, sessionId));
   // Written by Parley when the run began.
   const authority = run.authority as Authority;
   return {
@@ -293,6 +299,7 @@ async function resume(
         authority,
         model: run.model,
         reasoning: run.reasoning,
+        display,
         isResumed: true,
         workedMs,
         startedAt,
@@ -358,7 +365,7 @@ async function hold(
 
 type RunFacts = Pick<
   ClaimedRun,
-  'runId' | 'kind' | 'epoch' | 'target' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
+  'runId' | 'kind' | 'epoch' | 'target' | 'display' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
 > & {
   readonly authority: string;
   readonly model: string;
@@ -380,9 +387,7 @@ function claimed(lane: Lane, { reasoning, ...facts }: RunFacts): ClaimedRun {
 }
 
 /** A session's choices for its runs, and whether it has a message from anyone; notes don't count. */
-type SessionFacts = {
-  readonly model: string | null;
-  readonly reasoning: string | null;
+type SessionFacts = SessionChoice & {
   readonly isBegun: boolean;
 };
 
@@ -440,7 +445,8 @@ const sessionWithContext = prepared((db, of: QueryParams<{ laneKey: string }>) =
     .leftJoin('groupContext', (join) =>
       join.onRef('groupContext.laneKey', '=', 'lanes.key').on('groupContext.shownInRun', 'is', null),
     )
-    .select(['sessions.model', 'sessions.reasoning', 'groupContext.content'])
+    .select(['sessions.model', 'sessions.reasoning', 'sessions.verbose', 'sessions.reasoningShown'])
+    .select('groupContext.content')
     .select((eb) =>
       eb
         .exists(

@@ -1,5 +1,6 @@
+import { type DisplayChoice, reasoningDisplays, verboseLevels } from '#contracts/display.ts';
 import type { DropPolicy, QueueMode } from '#contracts/queue-settings.ts';
-import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
@@ -62,20 +63,38 @@ async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> 
   await endSummarized(tx, ids, reset);
 }
 
-/** A session's own model and reasoning; null means the agent's default. */
-type SessionChoice = { readonly model: string | null; readonly reasoning: string | null };
+/** A session's own choices; null means the agent's default, or the configuration's. */
+export type SessionChoice = {
+  readonly model: string | null;
+  readonly reasoning: string | null;
+  readonly verbose: string | null;
+  readonly reasoningShown: string | null;
+};
 
 /** Reads the session's choice. */
 export async function readChoice(tx: Tx, sessionId: string): Promise<SessionChoice> {
-  const row = await findRow(tx, 'sessions', sessionId, ['model', 'reasoning']);
-  return row ?? { model: null, reasoning: null };
+  const row = await findRow(tx, 'sessions', sessionId, ['model', 'reasoning', 'verbose', 'reasoningShown']);
+  return row ?? { model: null, reasoning: null, verbose: null, reasoningShown: null };
 }
 
 /** Sets the given values for runs that begin from now on. Safe to repeat. The caller must hold the lane's lock. */
 export async function setChoice(tx: Tx, sessionId: string, choice: Partial<SessionChoice>): Promise<void> {
-  const { model, reasoning } = choice;
-  await changeRow(tx, 'sessions', sessionId, { model, reasoning });
+  const { model, reasoning, verbose, reasoningShown } = choice;
+  await changeRow(tx, 'sessions', sessionId, { model, reasoning, verbose, reasoningShown });
 }
+
+/** Returns what was chosen with `/verbose` and `/reasoning`, as those stored it. */
+export function displayChoiceOf(row: Pick<SessionChoice, 'verbose' | 'reasoningShown'>): DisplayChoice {
+  const verbose = verboseLevels.find((level) => level === row.verbose);
+  const reasoning = reasoningDisplays.find((display) => display === row.reasoningShown);
+  return { ...(verbose && { verbose }), ...(reasoning && { reasoning }) };
+}
+
+/** Reads what the session has chosen to show. */
+export const readDisplay: StoreQuery<{ readonly sessionId: string }, DisplayChoice> = {
+  query: 'readDisplay',
+  run: async (tx, { sessionId }) => displayChoiceOf(await readChoice(tx, sessionId)),
+};
 
 /**
  * Sets the queue mode that was chosen for a conversation on the chat page, like `/queue <mode>` in it. Returns false if

@@ -11,5 +11,6 @@ export const commandDeps: Omit<CommandDeps, 'store' | 'policy'> = {
     names: () => ['sonnet', 'haiku'],
   },
   agentReasoning: () => 'off',
+  displayOn: () => ({ verbose: 'off', reasoning: 'off' }),
   budgets: { limitsOf: () => [] },
 };

@@ -40,6 +40,22 @@ describeEachDatabase('the model of a session', (open) => {
     expect((await worker.claimRun(aLane(other).key)).model).toBe('demo');
   });
 
+  it('applies /verbose and /reasoning from the next run on, even after a crash', async () => {
+    const { conversation, begin, answer, say } = aConversation(open());
+    const first = await begin('one');
+    expect(first.display).toEqual({});
+    await answer(first, 'one');
+    await command(open(), conversation, 'verbose', { level: 'on', byDefault: 'off' });
+    await command(open(), conversation, 'reasoning', { display: 'stream', byDefault: 'off' });
+    await say('two');
+    const chosen = { verbose: 'on', reasoning: 'stream' };
+    const again = aWorker(open());
+    expect((await again.claimRun(aLane(conversation).key, 1)).display).toEqual(chosen);
+    await expect
+      .poll(async () => again.claim(aLane(conversation).key), { timeout: patienceMs })
+      .toMatchObject({ run: { display: chosen, isResumed: true } });
+  });
+
   it("returns to the agent's model on /model default, and ignores an unknown name", async () => {
     const { conversation, say, claimRun, begin, answer } = aConversation(open());
     await command(open(), conversation, 'model', { ...choice, wish: 'set', name: 'haiku' });
