@@ -1,16 +1,19 @@
-/** What people see of an answer besides its text, and while it is being written. */
+/** Settings of how an answer is shown: what accompanies it, and how it appears while it is written. */
 
-/** Whether tool calls are summarized before an answer. */
+/** Every level of `/verbose`. */
 export const verboseLevels = ['off', 'on'] as const;
+/** Says whether tool calls are summarized before an answer. */
 export type Verbose = (typeof verboseLevels)[number];
 
-/** Whether the model's reasoning is shown: before its answer, or as a message of its own while the model thinks. */
+/** Every way to show reasoning. */
 export const reasoningDisplays = ['off', 'on', 'stream'] as const;
+/** Says how the model's reasoning is shown: before its answer, or as a message of its own while the model thinks. */
 export type ReasoningDisplay = (typeof reasoningDisplays)[number];
 
-/** How an answer is shown while it is written: as a preview that becomes it, in blocks that stay, or not at all. */
+/** Every way to show an unfinished answer. */
 export const streamModes = ['preview', 'blocks', 'off'] as const;
+/** Says how an unfinished answer is shown: as a preview that becomes it, in blocks that stay, or not at all. */
 export type StreamMode = (typeof streamModes)[number];
 
-/** What a conversation has chosen; absent: what the configuration says for its channel. */
+/** The choices of a conversation; without one, the configuration of its channel applies. */
 export type DisplayChoice = { readonly verbose?: Verbose; readonly reasoning?: ReasoningDisplay };

@@ -111,7 +111,7 @@ export type Display = Required<DisplayChoice> & {
 };
 
 /** Returns how answers are shown on a channel by the configuration. */
-export function displayOn({ channels, ...replies }: Config['replies'], channel: string): Display {
+function displayOn({ channels, ...replies }: Config['replies'], channel: string): Display {
   const { stream, verbose, reasoning, blocks, ackReaction } = replies;
   const own = Object.hasOwn(channels, channel) ? channels[channel] : undefined;
   return { stream, verbose, reasoning, blocks, ...(ackReaction !== undefined && { ackReaction }), ...own };

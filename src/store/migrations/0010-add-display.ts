@@ -1,6 +1,6 @@
 import { type Additions, textOrNull } from './notation.ts';
 
-/** What a conversation shows besides its answers. */
+/** Choices of a conversation: how its answers are shown. */
 export const addDisplay = {
   columns: { sessions: { verbose: textOrNull, reasoningShown: textOrNull } },
 } satisfies Additions;
