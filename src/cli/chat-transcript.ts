@@ -5,11 +5,13 @@
 import { basename, join } from 'node:path';
 import { cleanFileName } from '#channel-kit/clean-text.ts';
 import type { ChildView } from '#contracts/child.ts';
+import type { TaskActivity } from '#contracts/task.ts';
 import type { SentFile } from '#contracts/timeline.ts';
 import { childFacts } from '../client/child-facts.js';
-import { emptyConversation, messagesInOrder, notesOf, reduce } from '../client/conversation.js';
+import { emptyConversation, messagesInOrder, notesOf, ownChildren, reduce } from '../client/conversation.js';
 import type { ClientMessage, Conversation, Frame } from '../client/conversation-types.ts';
 import { goneText, sizeText } from '../client/file-facts.js';
+import { countsOf, taskFacts } from '../client/task-facts.js';
 
 export type ChatLine =
   | { readonly kind: 'person' | 'agent' | 'notice' | 'problem' | 'tool'; readonly text: string }
@@ -24,6 +26,8 @@ export type ChatTranscript = {
   readonly waiting: ReadonlySet<string>;
   /** States of the sub-agents that are printed, by id. */
   readonly children: ReadonlyMap<string, string>;
+  /** How far the tasks had come when they were printed, by id. */
+  readonly tasks: ReadonlyMap<string, string>;
 };
 
 export type ChatStep = { readonly transcript: ChatTranscript; readonly lines: readonly ChatLine[] };
@@ -33,6 +37,7 @@ export const emptyTranscript: ChatTranscript = {
   printed: new Set(),
   waiting: new Set(),
   children: new Map(),
+  tasks: new Map(),
 };
 
 /** How many past messages are shown at the start. */
@@ -87,13 +92,15 @@ export function received(
   const ended = [...before.waiting].filter((id) => !waiting.includes(id));
   const activity = activityOf(conversation).filter(({ key }) => !before.printed.has(key));
   const known = [...fresh.map(({ id }) => id), ...activity.map(({ key }) => key)];
-  const { children } = conversation;
+  const children = ownChildren(conversation);
+  const { tasks } = conversation;
   return {
     transcript: {
       conversation,
       printed: known.length > 0 ? new Set([...before.printed, ...known]) : before.printed,
       waiting: new Set(waiting),
       children: new Map([...before.children, ...children.map(({ id, state }) => [id, state] as const)]),
+      tasks: new Map([...before.tasks, ...tasks.map((task) => [task.id, stageOf(task)] as const)]),
     },
     lines: [
       ...(hasMoved ? [movedLine] : []),
@@ -103,6 +110,7 @@ export function received(
       ...frameLine(frame, before.waiting),
       ...activity.map(({ text }) => ({ kind: 'tool', text }) as const),
       ...children.filter((child) => isNews(child, before.children)).map(lineOfChild),
+      ...tasks.filter((task) => isTaskNews(task, before.tasks)).map(lineOfTask),
     ],
   };
 }
@@ -177,6 +185,22 @@ function isNews({ id, state }: ChildView, children: ChatTranscript['children']):
 function lineOfChild(child: ChildView): ChatLine {
   const indent = '  '.repeat(child.depth - 1);
   return { kind: 'tool', text: `${indent}sub-agent “${child.name}”: ${childFacts(child)}` };
+}
+
+/** Returns what, when it changes, is worth another line: not each dispatch. */
+function stageOf(task: TaskActivity): string {
+  const { done = 0, failed = 0, skipped = 0 } = countsOf(task);
+  return `${task.state} ${done} ${failed} ${skipped}`;
+}
+
+function isTaskNews(task: TaskActivity, tasks: ChatTranscript['tasks']): boolean {
+  return tasks.get(task.id) !== stageOf(task) && (task.endedAt === undefined || tasks.has(task.id));
+}
+
+/** Returns `task “compare suppliers”: 3 of 5 subtasks done, b runs`, indented by the depth of its coordinator. */
+function lineOfTask(task: TaskActivity): ChatLine {
+  const indent = '  '.repeat(task.laneKey.split('@').length - 1);
+  return { kind: 'tool', text: `${indent}task “${task.title}”: ${taskFacts(task)}` };
 }
 
 /** Lines of a running tool's output above the answer. */

@@ -2,6 +2,7 @@ import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ChildView } from '#contracts/child.ts';
 import type { ClientEvent, ToolState } from '#contracts/feed.ts';
 import type { FeedFrame } from '#contracts/feed-frame.ts';
+import type { TaskActivity } from '#contracts/task.ts';
 import type { TimelineActivity, TimelineItem } from '#contracts/timeline.ts';
 
 /** A message; only stored ones have every member of a timeline's item. */
@@ -44,14 +45,17 @@ export type Conversation = {
   readonly queueMode: TimelineActivity['queueMode'];
   /** As the store has them, oldest first. */
   readonly children: readonly ChildView[];
+  /** As the store has them, oldest first. */
+  readonly tasks: readonly TaskActivity[];
   readonly isLoaded: boolean;
   readonly connection: 'connecting' | 'open' | 'lost';
 };
 
 /** A line of a conversation; `at` in ms. */
 export type Entry = { readonly at: number } & (
-  | { readonly message: ClientMessage; readonly child?: never }
-  | { readonly child: ChildView; readonly message?: never }
+  | { readonly message: ClientMessage; readonly child?: never; readonly task?: never }
+  | { readonly child: ChildView; readonly message?: never; readonly task?: never }
+  | { readonly task: TaskActivity; readonly message?: never; readonly child?: never }
 );
 
 type UnsentFrame = {

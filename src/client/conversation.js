@@ -6,7 +6,6 @@
  * The page loads this file as it is: types are in comments, and tsc checks them.
  */
 /**
- * @import { ChildView } from '#contracts/child.ts'
  * @import { FeedEvent } from '#contracts/feed.ts'
  * @import { TimelineItem } from '#contracts/timeline.ts'
  * @import {
@@ -28,6 +27,7 @@ export const emptyConversation = {
   endedRun: undefined,
   queueMode: undefined,
   children: [],
+  tasks: [],
   isLoaded: false,
   connection: 'connecting',
 };
@@ -112,22 +112,47 @@ export function messagesInOrder(state) {
 }
 
 /**
- * Returns the messages in order with the sub-agents among them, each after what the timeline contained when it was
- * spawned. Its place never changes.
+ * Returns the messages in order with the sub-agents and tasks among them, each after what the timeline contained when it
+ * was made. Its place never changes. What works on a subtask, and a task of it, is shown with the task that it is part of.
  * @param {Conversation} state
  * @returns {readonly Entry[]}
  */
 export function entriesInOrder(state) {
   const messages = messagesInOrder(state);
   const placed = messages.filter(({ position }) => position !== undefined);
-  /** @param {ChildView} child */
-  const behind = (child) => placed.findLast(({ at }) => at <= child.createdAt)?.position ?? 0;
+  /** @param {{ readonly createdAt: number }} made */
+  const behind = (made) => placed.findLast(({ at }) => at <= made.createdAt)?.position ?? 0;
+  const made = [
+    ...ownChildren(state).map((child) => ({ at: child.createdAt, child, place: behind(child) + 0.25 })),
+    ...outerTasks(state).map((task) => ({ at: task.createdAt, task, place: behind(task) + 0.25 })),
+  ].sort((a, b) => a.at - b.at);
   /** @type {(Entry & { readonly place: number })[]} */
   const entries = [
     ...messages.map((message) => ({ at: message.at, message, place: placeOf(message) })),
-    ...state.children.map((child) => ({ at: child.createdAt, child, place: behind(child) + 0.25 })),
+    ...made,
   ];
   return entries.sort((a, b) => a.place - b.place || 0);
+}
+
+/**
+ * Returns the sub-agents without those that work on subtasks, and without all that these have spawned.
+ * @param {Pick<Conversation, 'children'>} state
+ */
+export function ownChildren({ children }) {
+  const ofTasks = new Set(children.filter((child) => child.isPeer).map(({ id }) => id));
+  // Parents come before their children.
+  for (const { id, parentId } of children)
+    if (parentId !== undefined && ofTasks.has(parentId)) ofTasks.add(id);
+  return children.filter(({ id }) => !ofTasks.has(id));
+}
+
+/**
+ * Returns the tasks without those that a subtask of another one has become.
+ * @param {Pick<Conversation, 'tasks'>} state
+ */
+function outerTasks({ tasks }) {
+  const known = new Set(tasks.map(({ id }) => id));
+  return tasks.filter(({ parent }) => parent === undefined || !known.has(parent.taskId));
 }
 
 /** States of messages that never get their own place: they stay where they were sent, a command before its answer. */
@@ -215,9 +240,9 @@ function onFrame(state, frame) {
   }
 }
 
-/** @type {Step<Pick<Frame<'standing'>, 'run' | 'queueMode' | 'children'>>} */
-function onStanding(state, { run, queueMode, children = [] }) {
-  return { ...state, run: run && storedRun(state, run), queueMode, children };
+/** @type {Step<Pick<Frame<'standing'>, 'run' | 'queueMode' | 'children' | 'tasks'>>} */
+function onStanding(state, { run, queueMode, children = [], tasks = [] }) {
+  return { ...state, run: run && storedRun(state, run), queueMode, children, tasks };
 }
 
 /** @type {Step<Frame<'snapshot'>>} */

@@ -16,6 +16,9 @@ describe('exports', () => {
     'channels/discord/event-fates.ts#eventFates',
     // The page calls them, whose own modules the type check doesn't read.
     ...['entriesInOrder', 'isWorking', 'retryIdOf'].map((name) => `src/client/conversation.js#${name}`),
+    ...['subtaskFacts', 'subtaskTime', 'subtaskWords', 'taskNews', 'totalOf'].map(
+      (name) => `src/client/task-facts.js#${name}`,
+    ),
   ]);
 
   it('uses every export outside its file, or tests it', () => {

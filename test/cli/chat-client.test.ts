@@ -8,6 +8,8 @@ import { plainText } from '#contracts/formatted-text.ts';
 import { partKey } from '#contracts/ids.ts';
 import { terminalRoute } from '../../channels/terminal/ids.ts';
 import { runChat } from '../../src/cli/chat-client.ts';
+import type { TaskActivity } from '../../src/contracts/task.ts';
+import { aNode, aTask } from '../browser/some-tasks.ts';
 import { aTerminalHost } from '../channels/terminal/terminal-setup.ts';
 import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble, type SessionDouble } from '../support/session-double.ts';
@@ -305,6 +307,35 @@ describe('the chat client', () => {
       expect(printed.filter((row) => row.includes('is summarizing'))).toHaveLength(1);
       chat.input.end();
       expect(await chat.code).toBe(0);
+    });
+
+    it('shows a task as a line whenever a subtask has ended, and not its peers', async () => {
+      await adapter.start(session.intake);
+      const node = aNode(1_000);
+      const peer = { depth: 1, name: 'a', agentId: 'main', createdAt: 1, tokens: 0, cost: 0 } as const;
+      const children: readonly ChildView[] = [{ ...peer, id: 'p', state: 'running', isPeer: true }];
+      const task = aTask([node('a', 'dispatched'), node('b', 'pending')], {
+        title: 'compare',
+        createdAt: 1_000,
+      });
+      const old = aTask([], { id: 'old', title: 'old', state: 'done', endedAt: 2_000 });
+      const stands = (over: Partial<TaskActivity>) => {
+        session.standing = { children, tasks: [old, { ...task, ...over }] };
+        session.emit(route, { kind: 'changed' });
+      };
+      const chat = start();
+      stands({});
+      await shows(chat, '⋯ task “compare”: 0 of 2 subtasks done, a runs');
+      stands({ subtasks: [node('a', 'done'), node('b', 'pending')] });
+      await shows(chat, '⋯ task “compare”: 1 of 2 subtasks done');
+      stands({ subtasks: [node('a', 'done'), node('b', 'dispatched')] });
+      stands({ subtasks: [node('a', 'done'), node('b', 'done')], state: 'done', endedAt: 13_000 });
+      await shows(chat, '⋯ task “compare”: done in 12 s, 2 of 2 subtasks done');
+      expect(chat.output.text()).not.toContain('sub-agent');
+      expect(chat.output.text()).not.toContain('old');
+      expect(chat.output.text()).not.toContain('b runs');
+      chat.input.end();
+      await chat.code;
     });
 
     it('shows each sub-agent as a line whenever its state changes', async () => {
