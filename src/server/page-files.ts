@@ -37,6 +37,9 @@ const modules = [
   'sign-in-view',
   'sign-ins-view',
   'status-view',
+  'subtask-view',
+  'task-graph',
+  'task-view',
   'tokens-view',
   'text-blocks',
   'undelivered-view',
@@ -44,9 +47,9 @@ const modules = [
 ];
 
 /** Those that the terminal shares. */
-const clientModules = ['conversation', 'text-piece', 'child-facts', 'duration', 'file-facts'];
+const clientModules = ['conversation', 'text-piece', 'child-facts', 'duration', 'file-facts', 'task-facts'];
 
-/** Serves the page, its modules, and their two libraries under `/vendor/`. */
+/** Serves the page, its modules, and their libraries under `/vendor/`. */
 export function servePage(app: FastifyInstance): void {
   const page = new URL('page/', import.meta.url);
   const client = new URL('../client/', import.meta.url);
@@ -62,8 +65,14 @@ export function servePage(app: FastifyInstance): void {
     ...clientModules.map((name) => fileAt(`/client/${name}.js`, new URL(`${name}.js`, client))),
     fileAt('/vendor/preact.js', new URL(import.meta.resolve('preact'))),
     fileAt('/vendor/htm.js', new URL(import.meta.resolve('htm'))),
+    // Found when it is asked for: the page loads it for the first graph.
+    { url: '/vendor/dagre.js', type: script, read: async () => readFile(dagreFile()) },
   ];
   for (const file of files) serveFile(app, file);
+}
+
+function dagreFile(): URL {
+  return new URL(import.meta.resolve('@dagrejs/dagre'));
 }
 
 /** Returns a module with the method of each operation that the page may call, by name. */

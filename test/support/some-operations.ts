@@ -31,7 +31,6 @@ export function someOperations(
       },
       ...{ payloadsOf: unused, isBusy: unused, workOf: unused },
     },
-    taskDoor: { send: unused },
     commands: () => [],
     roster: () => [],
     keyedWrite,

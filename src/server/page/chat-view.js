@@ -9,6 +9,7 @@ import { NoticesView } from '/page/notices-view.js';
 import { parleyCommand } from '/page/own-command.js';
 import { RichText } from '/page/rich-text.js';
 import { connectionWords, StatusView } from '/page/status-view.js';
+import { TaskCard } from '/page/task-view.js';
 import { WhyButton } from '/page/why-view.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
@@ -54,14 +55,20 @@ function Messages({ conversation, status, actions }) {
     const isNewDay = itsDay !== day;
     day = itsDay;
     return html`${isNewDay && html`<div class="day" key=${`day-${itsDay}`}>${itsDay}</div>`}
-      ${
-        entry.child !== undefined
-          ? html`<${ChildLine} key=${`child-${entry.child.id}`} child=${entry.child} />`
-          : html`<${Message} key=${entry.message.id} message=${entry.message}
-              quoted=${conversation.messages.get(entry.message.replyTo)}
-              retryId=${retryIdOf(conversation, entry.message, 'web')} actions=${actions} />`
-      }`;
+      <${EntryView} key=${`entry-${entryIdOf(entry)}`} ...${{ entry, conversation, actions }} />`;
   });
+}
+
+function entryIdOf({ message, child, task }) {
+  if (child !== undefined) return `child-${child.id}`;
+  return task === undefined ? message.id : `task-${task.id}`;
+}
+
+function EntryView({ entry: { message, child, task }, conversation, actions }) {
+  if (child !== undefined) return html`<${ChildLine} child=${child} />`;
+  if (task !== undefined) return html`<${TaskCard} task=${task} tasks=${conversation.tasks} />`;
+  return html`<${Message} message=${message} quoted=${conversation.messages.get(message.replyTo)}
+    retryId=${retryIdOf(conversation, message, 'web')} actions=${actions} />`;
 }
 
 function Greeting({ status }) {

@@ -72,6 +72,7 @@ export function inTreeOrder(nodes) {
   return walk(undefined);
 }
 
-function dollars(micro) {
+/** Returns micro-dollars as dollars. */
+export function dollars(micro) {
   return `$${(micro / 1e6).toFixed(4)}`;
 }

@@ -35,7 +35,6 @@ export const keyColumns = {
   runs: 'id',
   sessions: 'id',
   signIns: 'id',
-  taskMessages: 'id',
   tasks: 'id',
   tokens: 'id',
   transcript: 'id',
