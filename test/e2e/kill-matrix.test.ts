@@ -19,6 +19,7 @@ import { createSeries } from './play-scenario.ts';
 import { previewScenarios } from './preview-scenarios.ts';
 import type { ChannelName } from './stage.ts';
 import { subagentScenarios } from './subagent-scenarios.ts';
+import { taskScenarios } from './task-scenarios.ts';
 
 const rows: MatrixRow[] = [];
 
@@ -29,6 +30,7 @@ const every = [
   ...parkedScenarios,
   ...previewScenarios,
   ...subagentScenarios,
+  ...taskScenarios,
   ...compactionScenarios,
   ...messageScenarios,
 ].flatMap((scenario) =>
