@@ -7,6 +7,7 @@ import { revokeGrant } from './store/approvals/grant.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
 import { steerChild, stopChild } from './store/children/operate-child.ts';
 import { spawnChild } from './store/children/spawn-child.ts';
+import { acceptTask } from './store/delegation/accept-task.ts';
 import { delegate } from './store/delegation/delegate.ts';
 import { replyToSubtask, retryTask, stopTaskOrSubtask } from './store/delegation/operate-task.ts';
 import { settleTask } from './store/delegation/settle-task.ts';
@@ -78,6 +79,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   decideOnPage,
   expireQuestion,
   commitToolTurn,
+  acceptTask,
   delegate,
   settleTask,
   stopTaskOrSubtask,

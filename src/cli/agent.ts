@@ -10,10 +10,10 @@ import { loadConfig } from '../config/load-config.ts';
 import { bytesOf } from '../config/units.ts';
 import { stripText } from '../logging/redaction.ts';
 import { maxMessageChars, maxMessageFiles, sendMessage, waitForRun } from '../operations/agents.ts';
-import type { Operation } from '../operations/operation.ts';
 import { Deltas } from '../server/openai/deltas.ts';
 import { agentRoster, type RosterEntry } from '../subagents/agent-roster.ts';
-import { askOne, askRunningGateway, fail, type RunningGateway, tokenOf } from './ask-gateway.ts';
+import { readMessage, sendTask } from './agent-task.ts';
+import { askRunningGateway, createAsk, tokenOf } from './ask-gateway.ts';
 import { printable } from './chat-screen.ts';
 import type { ExitCode } from './exit-code.ts';
 import { createFeedLink, endIn } from './follow.ts';
@@ -47,16 +47,30 @@ export async function runAgent({
   files = [],
   ...input
 }: AgentCall): Promise<ExitCode> {
-  if (input.message.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
-  if (input.message.length > maxMessageChars)
+  const { text: message, isTask } = await readMessage(input.message);
+  if (message.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
+  if (!isTask && message.length > maxMessageChars)
     throw new ParleyError(
       'invalid_input',
-      `The message has ${input.message.length} characters; the limit is ${maxMessageChars}. Put the rest in a file in the agent's workspace.`,
+      `The message has ${message.length} characters; the limit is ${maxMessageChars}. Put the rest in a file in the agent's workspace.`,
     );
   const config = loadConfig();
-  const ask = createAsk(await askRunningGateway(config), { key, config, token: await tokenOf(config) });
+  if (isTask) {
+    refuseOptions({ ...input, files, streams });
+    const again = "Run the same command again to continue; the task won't be done twice.";
+    const ask = createAsk(await askRunningGateway(config), { again, config, token: await tokenOf(config) });
+    const { agent } = input;
+    return sendTask(ask, { message, ...(agent !== undefined && { agent }), waits, asJson });
+  }
+  const again = `Run the same command with --key ${key} to continue; the message won't be sent twice.`;
+  const ask = createAsk(await askRunningGateway(config), { again, config, token: await tokenOf(config) });
   const sent = await readFiles(files, config.media.maxMb);
-  const accepted = await ask(sendMessage, { ...input, key, ...(sent.length > 0 && { files: sent }) });
+  const accepted = await ask(sendMessage, {
+    ...input,
+    message,
+    key,
+    ...(sent.length > 0 && { files: sent }),
+  });
   const { runId } = accepted;
   if (!waits && !streams) {
     printLines([asJson ? JSON.stringify(accepted) : runId]);
@@ -69,6 +83,28 @@ export async function runAgent({
   else
     printLines([printed === undefined ? (result.text ?? '') : printable(printed.finish(result.text ?? ''))]);
   return result.status === 'ok' ? 0 : 1;
+}
+
+/** A task message has its own lane and key, and no other settings. Throws `invalid_input` for options without effect. */
+function refuseOptions({
+  session,
+  timeoutMs,
+  prompt,
+  files,
+  streams,
+}: Pick<AgentCall, 'session' | 'timeoutMs' | 'prompt' | 'files' | 'streams'>): void {
+  const given = [
+    ...(session === undefined ? [] : ['--session']),
+    ...(timeoutMs === undefined ? [] : ['--timeout']),
+    ...(prompt === undefined ? [] : ['--prompt']),
+    ...(files?.length ? ['--file'] : []),
+    ...(streams ? ['--stream'] : []),
+  ];
+  if (given.length > 0)
+    throw new ParleyError(
+      'invalid_input',
+      `A task message is sent without ${given.join(', ')}. Leave it out.`,
+    );
 }
 
 /** Reads files to send. Throws `invalid_input` for one that can't be read, and if they are too large together. */
@@ -131,34 +167,6 @@ function failureOf(
 ): string {
   const why = reason === undefined ? '' : ` (${reason})`;
   return `The agent gave no answer: ${outcome}${why}. To see what happened, run: ${parleyCommand} why ${runId}`;
-}
-
-/** Asks the gateway. A message may be stored even if no answer came, so the error names the key to continue with. */
-function createAsk(
-  gateway: RunningGateway,
-  { key, config, token }: { readonly key: string; readonly config: Config; readonly token: string },
-) {
-  const continueRun = `Run the same command with --key ${key} to continue; the message won't be sent twice.`;
-  return async <Input extends z.ZodType, Answer extends z.ZodType>(
-    operation: Operation<never, Input, Answer>,
-    input: z.input<Input>,
-    waitMs = 0,
-  ): Promise<z.output<Answer>> => {
-    const asked = await askOne(gateway, { token, waitMs }, operation, input);
-    switch (asked.kind) {
-      case 'answer':
-        return asked.answer;
-      case 'silent':
-        throw new ParleyError(
-          'store_unavailable',
-          `The gateway at ${gateway.url} stopped responding. ${continueRun}`,
-        );
-      case 'refused':
-        throw new ParleyError('invalid_input', `${asked.text ?? asked.code} ${continueRun}`);
-      default:
-        return fail(asked, config);
-    }
-  };
 }
 
 /** Lists the agents of the configuration. */

@@ -219,7 +219,7 @@ const patienceMs = { GET: 5_000, POST: 30_000 } as const;
 type Manner = { readonly token: string; readonly waitMs?: number };
 
 /** Asks one gateway. Never throws because of what it answers. */
-export async function askOne<Input extends z.ZodType, Answered extends z.ZodType>(
+async function askOne<Input extends z.ZodType, Answered extends z.ZodType>(
   { url, pid }: Pick<ProcessAddress, 'url' | 'pid'>,
   { token, waitMs = 0 }: Manner,
   { name, method, answer: schema, refusals = [] }: Operation<never, Input, Answered>,
@@ -301,4 +301,31 @@ function isRefused(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   const codes = cause instanceof AggregateError ? cause.errors : [cause];
   return codes.some((one) => one instanceof Error && 'code' in one && one.code === 'ECONNREFUSED');
+}
+
+/** Asks the gateway. A message may be stored even if no answer came, so the error says how to continue: `again`. */
+export function createAsk(
+  gateway: RunningGateway,
+  { again, config, token }: { readonly again: string; readonly config: Config; readonly token: string },
+) {
+  return async <Input extends z.ZodType, Answer extends z.ZodType>(
+    operation: Operation<never, Input, Answer>,
+    input: z.input<Input>,
+    waitMs = 0,
+  ): Promise<z.output<Answer>> => {
+    const asked = await askOne(gateway, { token, waitMs }, operation, input);
+    switch (asked.kind) {
+      case 'answer':
+        return asked.answer;
+      case 'silent':
+        throw new ParleyError(
+          'store_unavailable',
+          `The gateway at ${gateway.url} stopped responding. ${again}`,
+        );
+      case 'refused':
+        throw new ParleyError('invalid_input', `${asked.text ?? asked.code} ${again}`);
+      default:
+        return fail(asked, config);
+    }
+  };
 }

@@ -116,23 +116,25 @@ function addSetupCommands(program: Command, { parts }: EntryCommands, { act, sho
   );
 }
 
+function addTo(path: string, all: readonly string[]): readonly string[] {
+  return [...all, path];
+}
+
 function addAgentCommands(program: Command, { act, show }: Actions): void {
   const agent = program.command('agent').description('send the agent a message from the command line');
   act(
     agent
-      .option('--message <text>', 'what to say')
+      .option(
+        '--message <text>',
+        'what to say; @<file> sends the text of a file, which may be a task message',
+      )
       .option('--agent <id>', 'the agent (default: your default agent)')
       .option('--session <key>', 'the session (default: your own conversation with the agent)')
       .option(
         '--key <name>',
         'your own name for this message; repeating it under the same name has no effect',
       )
-      .option(
-        '--file <path>',
-        'a file to send along; may be repeated',
-        (path, all: string[]) => [...all, path],
-        [],
-      )
+      .option('--file <path>', 'a file to send along; may be repeated', addTo, [])
       .option('--timeout <seconds>', 'limit on the time of its run')
       .option('--prompt <text>', "for its run, instead of the agent's own instructions")
       .option('--wait', 'wait for the answer and print it')

@@ -17,6 +17,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
     'agent --message "What is due today?" --wait',
     'agent --agent research --key monday --message "Summarize the week"',
     'agent --message "What does it say?" --file letter.pdf --stream',
+    'agent --agent research --message @task.md --wait',
   ],
   'agent init': ['agent init', 'agent init --agent research'],
   'agent steer': ['agent steer "Only look at this year" --session main:*:*:dm:owner'],

@@ -121,6 +121,12 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
       return spawnTwo(tools);
     case 'part':
       return partStep(said, 1, tools);
+    case 'delegate':
+      return delegateDiamond(said, tools);
+    case 'subtask':
+      return subtaskStep(said, 1, tools);
+    case 'ended':
+      return synthesize(said);
     case 'ask':
       return askFirst(tools);
     case 'read':
@@ -145,6 +151,7 @@ const help = `${LABEL} I'm a script that shows what Parley does without a key. W
 - “show a tool”: I call one of my tools
 - “work”: a task of several steps; write something meanwhile and I read it before my next step
 - “spawn two”: I give two sub-agents a part each, wait for both, and answer once
+- “delegate tea”: I break a text about tea into four subtasks, sub-agents do two of them at the same time, and I write one answer
 - “ask me”: I want to write a file, and ask you first
 - “read a page”: I read a web page, by default one of this gateway
 - “send me a file”: I write a file into my folder and send it to you
@@ -159,6 +166,9 @@ type Command =
   | 'work'
   | 'spawn'
   | 'part'
+  | 'delegate'
+  | 'subtask'
+  | 'ended'
   | 'ask'
   | 'read'
   | 'use'
@@ -166,6 +176,9 @@ type Command =
   | 'none';
 
 function commandIn(said: string): Command {
+  if (/^\[Subtask \S+ of task /.test(said)) return 'subtask';
+  if (/^\[Task \S+ "/.test(said)) return 'ended';
+  if (/^(?:please )?delegate\b/i.test(said)) return 'delegate';
   if (/\b(be|stay|keep) silent\b/i.test(said)) return 'silent';
   if (/\bshow (me )?(a |the )?tools?\b/i.test(said)) return 'tool';
   if (/\bspawn two\b/i.test(said)) return 'spawn';
@@ -254,6 +267,83 @@ function afterChildren(results: readonly ToolResult[]): DemoTurn {
   return { text: [`${LABEL} Both sub-agents have ended:`, ...lines].join('\n') };
 }
 
+/** Asks for one thing, then for two that need it at the same time, and keeps the last one, which needs both. */
+function delegateDiamond(said: string, tools: readonly ToolSpec[]): DemoTurn {
+  const tool = tools.find(({ name }) => name === 'delegate');
+  if (tool === undefined) return { text: `${LABEL} I can't delegate here.` };
+  const topic =
+    /delegate\s+(.{1,60})/is
+      .exec(said)?.[1]
+      ?.replace(/["“”\s]+/g, ' ')
+      .trim() ?? 'tea';
+  const roster = [...tool.description.matchAll(/^- ([\w-]+)(?::|$)/gm)].map(([, id = '']) => id);
+  const agentFor = (index: number) => roster[index % roster.length] ?? 'self';
+  const subtasks = [
+    { id: 'outline', instructions: `Ask two questions about “${topic}”.` },
+    { id: 'facts', instructions: `Answer the first question about “${topic}”.`, dependsOn: ['outline'] },
+    { id: 'views', instructions: `Answer the second question about “${topic}”.`, dependsOn: ['outline'] },
+  ].map((subtask, index) => ({ ...subtask, agent: agentFor(index) }));
+  const dependsOn = ['facts', 'views'];
+  const draft = {
+    id: 'draft',
+    agent: 'self',
+    instructions: `Combine both answers about “${topic}”.`,
+    dependsOn,
+  };
+  const input = { title: `A text about “${topic}”`, subtasks: [...subtasks, draft] };
+  return { text: `${LABEL} I'm breaking that into four subtasks.`, calls: [{ name: tool.name, input }] };
+}
+
+/** Ends the turn in which the task was delegated, or says why it wasn't. */
+function afterDelegating(results: readonly ToolResult[]): DemoTurn {
+  const content = results[0]?.content ?? '';
+  if (!content.includes('"accepted"')) return { text: `${LABEL} That was refused: ${content.slice(0, 300)}` };
+  return {
+    text: `${LABEL} First “outline”, then “facts” and “views” at the same time, then “draft”. The answer comes when all have ended.`,
+  };
+}
+
+const subtaskSteps = 2;
+
+/** Makes one step of a subtask, which takes a few seconds. */
+function subtaskStep(task: string, step: number, tools: readonly ToolSpec[]): DemoTurn {
+  const [, id = ''] = /^\[Subtask (\S+)/.exec(task) ?? [];
+  const [tool] = shownTools(tools);
+  if (step <= subtaskSteps && tool !== undefined) {
+    const text = `${LABEL} “${id}”, step ${step} of ${subtaskSteps}: I'm taking my time so that you can watch this.`;
+    return { text, calls: [callOf(tool)], wordMs: 80 };
+  }
+  const [, topic = ''] = /“(.+?)”/.exec(task) ?? [];
+  const upstream = contributionsIn(task).map((one) => `“${one.id}”`);
+  const basis = upstream.length === 0 ? '' : ` I've read ${upstream.join(' and ')}.`;
+  const results: Readonly<Record<string, string>> = {
+    outline: `What is “${topic}”, and who likes it?`,
+    facts: `“${topic}” is what you've asked about; a real model would know more.`,
+    views: `I'm a script, so I have no opinion of “${topic}”.`,
+    draft: `A script knows little about “${topic}”, and says so in one text.`,
+  };
+  return { text: `${LABEL} ${results[id] ?? 'Done.'}${basis}` };
+}
+
+/** Writes the answer to a task from the results of its subtasks. */
+function synthesize(said: string): DemoTurn {
+  const [, title = '', reason] = /^\[Task \S+ "(.*?)"(?:: all| has failed: (.*?)\.? Say so)/.exec(said) ?? [];
+  const end =
+    reason === undefined ? ', made from these results' : ` failed: ${reason}. This is what there is`;
+  const lines = contributionsIn(said).map(({ id, agent, text }) => `- ${id} (${agent}): ${text}`);
+  return { text: [`${LABEL} ${title}${end}:`, ...lines].join('\n') };
+}
+
+/** Finds results of subtasks in a message of the gateway. */
+function contributionsIn(said: string): readonly Readonly<Record<'id' | 'agent' | 'text', string>>[] {
+  return said.split(/^(?=\[[\w-]+ \([\w-]+\): )/m).flatMap((part) => {
+    const [, id, agent, state = ''] = /^\[([\w-]+) \(([\w-]+)\): (.*)\]$/m.exec(part) ?? [];
+    if (id === undefined || agent === undefined) return [];
+    const result = part.split('\n').find((line) => line.startsWith(LABEL));
+    return [{ id, agent, text: result?.replace(LABEL, '').trim().slice(0, 300) ?? state }];
+  });
+}
+
 /**
  * Makes one step of a task that lasts long enough for a person to write something meanwhile. Alternates between
  * two tools, because the loop guard ends a run at the fourth identical call in a row; with one it makes only three.
@@ -272,6 +362,8 @@ function afterTool(request: ModelRequest, results: readonly ToolResult[]): DemoT
   const command = commandIn(said);
   if (command === 'work') return workStep(steps + 1, request.tools);
   if (command === 'part') return partStep(said, steps + 1, request.tools);
+  if (command === 'subtask') return subtaskStep(said, steps + 1, request.tools);
+  if (command === 'delegate') return afterDelegating(results);
   if (command === 'file' && results[0]?.isError !== true) return fileStep(steps + 1, request.tools);
   if (command === 'spawn') return afterChildren(results);
   const [result] = results;

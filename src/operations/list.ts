@@ -29,6 +29,7 @@ import {
 } from './sign-ins.ts';
 import { listCommands, reload, type StatusDeps, showStatus } from './status.ts';
 import { listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubagent } from './subagents.ts';
+import { sendTaskMessage, type TaskMessagesDeps } from './task-messages.ts';
 import { listTasks, retryFailedTask, showTask, steerSubtask, stopTask } from './tasks.ts';
 import { addToken, endToken, listTokens, type TokensDeps } from './tokens.ts';
 import { type WhyDeps, why } from './why.ts';
@@ -42,6 +43,7 @@ export type GatewayDeps = LocalDeps &
   StatusDeps &
   AgentDeps &
   RosterDeps &
+  TaskMessagesDeps &
   LanesDeps &
   NoticesDeps &
   SignInLinksDeps &
@@ -66,7 +68,7 @@ export const operations: readonly ListedOperation[] = [
   ...[listAccess, approvePerson, revokePerson],
   ...[listLinks, removeAccount],
   ...[listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubagent],
-  ...[listTasks, showTask, stopTask, retryFailedTask, steerSubtask],
+  ...[listTasks, showTask, sendTaskMessage, stopTask, retryFailedTask, steerSubtask],
   ...[issueSignInLinks, listSignIns, endSignIns],
   ...[listTokens, addToken, endToken],
 ];

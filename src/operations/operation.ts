@@ -33,6 +33,8 @@ export type Operation<Deps, Input extends z.ZodType, Answer extends z.ZodType> =
   readonly once?: 'own' | 'secret';
   /** Whether its input contains files, so that it may be as large as those. */
   readonly takesFiles?: true;
+  /** Largest body of a call, bytes, if it may be larger than others. */
+  readonly maxBytes?: number;
   /** One sentence for readers of the API's description. */
   readonly summary: string;
   readonly input?: Input;

@@ -38,6 +38,7 @@ import {
   programLaneKey,
 } from '../service/program-calls.ts';
 import { createSessionFeeds } from '../service/session-feeds.ts';
+import { createTaskDoor, type TaskDoor } from '../service/task-door.ts';
 import { createWebhooks, type Webhooks } from '../service/webhooks.ts';
 import { keyedWrite } from '../steps.ts';
 import { noEffects } from '../store/base/effects.ts';
@@ -158,6 +159,7 @@ export async function openServer(
       commands: () => nativeCommands(stage.texts, plugins.commands()),
       agents,
       roster: () => agentRoster(config),
+      taskDoor: openTaskDoor(stage, policy),
       ...(stage.reload && { reload: stage.reload }),
     },
   });
@@ -316,14 +318,18 @@ function openProgramCalls(stage: StageDeps, policy: InboundPolicy): ProgramCalls
     agents: config.agents,
     defaultAgent: policy.defaultAgent,
     mediaDir: mediaFolder(config.dataDir),
-    laneFor: (agent, caller, conversation) => ({
-      key: programLaneKey(agent, caller, conversation),
-      class: 'main',
-      agentId: agent,
-      chatKind: 'dm',
-      settings: queueSettingsFor(policy, { channel: programAccount, conversation, kind: 'dm' }),
-      newSessionId: newRowId(),
-    }),
+    laneFor: (agent, caller, conversation) => programLane(policy, { agent, caller, conversation }),
+  });
+}
+
+/** Lets programs send agents tasks as messages, each in a lane of its own. */
+function openTaskDoor(stage: StageDeps, policy: InboundPolicy): TaskDoor {
+  const { config, store, clock, probe, feed, dispatcher } = stage;
+  return createTaskDoor({
+    ...{ store, clock, probe, feed, start: dispatcher.dispatch, reserve: dispatcher.reserve },
+    agents: config.agents,
+    defaultAgent: policy.defaultAgent,
+    laneFor: (agent, taskId) => programLane(policy, { agent, caller: 'tasks', conversation: taskId }),
   });
 }
 
@@ -333,13 +339,22 @@ function openWebhooks(stage: StageDeps, policy: InboundPolicy): Webhooks {
   return createWebhooks({
     ...{ store, clock, probe, start: dispatcher.dispatch, reserve: dispatcher.reserve },
     owners: () => ({ owners: config.owners, channels: channels.map(({ id }) => id) }),
-    laneFor: (agent, hook) => ({
-      key: programLaneKey(agent, 'webhook', hook),
-      class: 'main',
-      agentId: agent,
-      chatKind: 'dm',
-      settings: queueSettingsFor(policy, { channel: programAccount, conversation: hook, kind: 'dm' }),
-      newSessionId: newRowId(),
-    }),
+    laneFor: (agent, hook) => programLane(policy, { agent, caller: 'webhook', conversation: hook }),
   });
+}
+
+/** Describes the lane of a program's conversation with an agent. */
+function programLane(
+  policy: InboundPolicy,
+  of: { readonly agent: string; readonly caller: string; readonly conversation: string },
+): LaneSpec {
+  const { agent, caller, conversation } = of;
+  return {
+    key: programLaneKey(agent, caller, conversation),
+    class: 'main',
+    agentId: agent,
+    chatKind: 'dm',
+    settings: queueSettingsFor(policy, { channel: programAccount, conversation, kind: 'dm' }),
+    newSessionId: newRowId(),
+  };
 }

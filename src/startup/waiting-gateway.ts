@@ -119,6 +119,7 @@ function operationsBefore({ config, clock, reload, redact }: WaitingOptions, awa
       },
       ...{ payloadsOf: refuse, isBusy: refuse, workOf: refuse },
     },
+    taskDoor: { send: refuse },
     lanes: { changes: noChanges(clock), leaseMs: config.lanes.leaseMs },
     commands: () => [],
     roster: () => agentRoster(config),

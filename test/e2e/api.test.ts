@@ -137,6 +137,8 @@ describeRow('the API', (atEnd) => {
         await get(`/api/agent/wait?runId=${last.runId}`);
         return post('/api/agent/summarize', { session: last.session });
       },
+      'post /api/tasks/send': () =>
+        post('/api/tasks/send', { message: '---\ntype: task\ntask_id: t1\n---\nhello', waitMs: 60_000 }),
       'post /api/agent/steer': () => post('/api/agent/steer', { session: session.key, message: 'left' }),
       'get /api/agent/busy': () => get(`/api/agent/busy?session=${encodeURIComponent(session.key)}`),
       'get /api/agent/wait': () => get(`/api/agent/wait?runId=${runId}`),
@@ -248,6 +250,7 @@ describeRow('the API', (atEnd) => {
       [400, post('/api/agent', { message: 'hello', mode: 'fast' })],
       [400, post('/api/agent', { message: 'hello', session: 'main:no:such:dm:one' })],
       [400, get('/api/agent/wait?runId=x&timeoutMs=600001')],
+      [400, post('/api/tasks/send', { message: 'hello' })],
       [404, get('/api/agent/wait?runId=x')],
       [404, post('/api/agent/cancel', { runId: 'x' })],
       [404, get('/api/sessions/show?id=nothing')],

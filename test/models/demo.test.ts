@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { LlmMessage, ModelEvent, ToolSpec } from '#contracts/model.ts';
+import type { LlmMessage, ModelEvent, ToolSpec, UserBlock } from '#contracts/model.ts';
 import { createLoopGuard } from '../../src/agent/loop-guard.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
+import { subtaskPrompt, synthesisPrompt } from '../../src/store/tasks/task-texts.ts';
+import { delegateInputSchema } from '../../src/subagents/delegate-input.ts';
 import { aPatientClock, aRequest, aUserMessage, eventsOf, failureIn, listTool, textIn } from './builders.ts';
 
 const statusTool = {
@@ -40,6 +42,8 @@ function continueRun(
     { role: 'user', content: steer === undefined ? [result] : [result, { type: 'text', text: steer }] },
   ];
 }
+
+const aResult = (id: string, state = 'done') => ({ id, agent: 'main', state, error: null, result: '' });
 
 describe('the demo model', () => {
   it("labels the demo model's answers and repeats the message word by word", async () => {
@@ -142,6 +146,55 @@ describe('the demo model', () => {
       /- \[Sub-agent "part 1": stopped\.\]\n- Part 2 is done\.$/,
     );
     expect(callIn(await say('spawn two'))).toBeUndefined();
+  });
+
+  it('delegates a diamond of four subtasks, and ends its turn when they were accepted', async () => {
+    const roster = 'Agents:\n- main: yourself, as a sub-agent\n- clerk\n';
+    const tools = [{ ...statusTool, name: 'delegate', description: roster }];
+    const messages = [aUserMessage('Please delegate green tea')];
+    const events = await eventsOf(aDemo().demo, aRequest({ messages, tools }));
+    const json = events.flatMap((event) => (event.type === 'tool_use_delta' ? [event.json] : [])).join('');
+    const { title, subtasks } = delegateInputSchema.parse(JSON.parse(json));
+    expect(title).toBe('A text about “green tea”');
+    expect(subtasks.map(({ id, agent, dependsOn }) => [id, agent, dependsOn])).toEqual([
+      ['outline', 'main', []],
+      ['facts', 'clerk', ['outline']],
+      ['views', 'main', ['outline']],
+      ['draft', 'self', ['facts', 'views']],
+    ]);
+    const after = async (content: string) => {
+      const [asked, result] = continueRun([], events);
+      const results = result?.content.map((block) => ({ ...block, content })) as UserBlock[];
+      const all: LlmMessage[] = [...messages, ...(asked ? [asked] : []), { role: 'user', content: results }];
+      return eventsOf(aDemo().demo, aRequest({ messages: all, tools }));
+    };
+    expect(textIn(await after('{"status":"accepted"}'))).toContain('The answer comes when all have ended.');
+    expect(textIn(await after('{"status":"refused"}'))).toContain('That was refused: {"status":"refused"}');
+    expect(textIn(await say('delegate tea', []))).toContain("I can't delegate here");
+  });
+
+  it('answers a subtask after two slow steps, and a task from the results', async () => {
+    const upstream = [{ ...aResult('outline'), result: '[demo model] What is “tea”?' }];
+    const subtask = { taskId: 't1', id: 'facts', try: 1, from: 'main', instructions: 'About “tea”.' };
+    const { demo, clock } = aDemo();
+    let messages = [aUserMessage(subtaskPrompt({ ...subtask, expected: null, upstream }))];
+    let said = '';
+    for (let step = 1; step <= 3; step += 1) {
+      const events = await eventsOf(demo, aRequest({ messages, tools: [listTool] }));
+      if (callIn(events)) messages = continueRun(messages, events);
+      said = textIn(events);
+    }
+    expect(said).toMatch(/^\[demo model\] “tea” is what you've asked about.* I've read “outline”\.$/);
+    expect(clock.waits.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(2000);
+
+    const results = [{ ...aResult('facts'), result: said }, aResult('draft', 'skipped')];
+    const task = { id: 't1', title: 'A text about “tea”', results };
+    expect(textIn(await say(synthesisPrompt({ ...task, error: null })))).toMatch(
+      /A text about “tea”, made from these results:\n- facts \(main\): “tea” is what.*\n- draft \(main\): skipped$/,
+    );
+    expect(textIn(await say(synthesisPrompt({ ...task, error: 'draft: it failed' })))).toContain(
+      'A text about “tea” failed: draft: it failed. This is what there is:\n- facts',
+    );
   });
 
   it('does a part in three slow steps, which leaves time to steer or stop it', async () => {

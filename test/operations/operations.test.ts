@@ -54,7 +54,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
 };
 const withoutCommand = [
   ...['status', 'reload', 'commands', 'agent', 'agent/wait', 'agent/cancel', 'lanes', 'lanes/mode'],
-  ...['agent/steer', 'agent/summarize', 'agent/busy'],
+  ...['agent/steer', 'agent/summarize', 'agent/busy', 'tasks/send'],
   ...['notices', 'notices/dismiss', 'notices/answer', 'sign-in-links', 'queue/text', 'sessions/messages'],
   // Its command lists scripts when no gateway runs, which knows no other hooks.
   'hooks',

@@ -27,6 +27,7 @@ describe('SKILL.md', () => {
   it('accepts CR LF, a byte order mark and nothing behind the front matter', async () => {
     for (const text of [
       '---\r\nname: weather\r\ndescription: It tells.\r\n---\r\nDo it.\r\n',
+      '---\r\nname: weather\r\ndescription: "It tells."\r\n---\r\nDo it.\r\n',
       '\ufeff---\nname: weather\ndescription: It tells.\n---',
       '---  \nname: weather\ndescription: It tells.\n---\t\n',
     ])

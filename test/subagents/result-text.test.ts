@@ -30,7 +30,14 @@ describe('the result of a sub-agent', () => {
     ['its last tool result if it wrote nothing', [task, called('1'), returned('a'), returned('b')], 'b'],
     [
       'no note that it has started or listed sub-agents',
-      [task, returned('a'), returned('{"status":"accepted"}', 'sessions_spawn'), returned('[]', 'subagents')],
+      [
+        task,
+        returned('a'),
+        returned('{"status":"accepted"}', 'sessions_spawn'),
+        returned('[]', 'subagents'),
+        returned('{}', 'delegate'),
+        returned('[]', 'tasks'),
+      ],
       'a',
     ],
     [

@@ -88,11 +88,14 @@ describe('the tools of a sub-agent', () => {
     expect(permitted.map(({ name }) => name)).toEqual(taskTools);
   });
 
-  it('lets a sub-agent spawn one level above the deepest, and not at it', () => {
-    expect(mayUseTool('sessions_spawn', roleAfter(['main'], 2), everything)).toBe(true);
-    expect(mayUseTool('sessions_spawn', roleAfter(['main', 'main'], 2), everything)).toBe(false);
-    expect(mayUseTool('sessions_spawn', undefined, everything)).toBe(true);
-  });
+  it.each(['sessions_spawn', 'delegate', 'tasks'])(
+    'lets a sub-agent spawn and delegate one level above the deepest, and not at it: %s',
+    (name) => {
+      expect(mayUseTool(name, roleAfter(['main'], 2), everything)).toBe(true);
+      expect(mayUseTool(name, roleAfter(['main', 'main'], 2), everything)).toBe(false);
+      expect(mayUseTool(name, undefined, everything)).toBe(true);
+    },
+  );
 });
 
 describe('agents that may be started', () => {

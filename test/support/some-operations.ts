@@ -31,6 +31,7 @@ export function someOperations(
       },
       ...{ payloadsOf: unused, isBusy: unused, workOf: unused },
     },
+    taskDoor: { send: unused },
     commands: () => [],
     roster: () => [],
     keyedWrite,

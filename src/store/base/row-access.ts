@@ -35,6 +35,7 @@ export const keyColumns = {
   runs: 'id',
   sessions: 'id',
   signIns: 'id',
+  taskMessages: 'id',
   tasks: 'id',
   tokens: 'id',
   transcript: 'id',

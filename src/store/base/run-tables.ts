@@ -310,7 +310,7 @@ export type SubtasksTable = {
 
 /** The mail of agents. */
 export type TaskMessagesTable = {
-  /** `<task>/<subtask>/<try>/task` or `…/reply`; a random id for replies that don't count. */
+  /** `<task>/<subtask>/<try>/task` or `…/reply`; for replies that don't count, a hash of what they say at the end. */
   id: string;
   type: TaskMessage['type'];
   taskId: string;

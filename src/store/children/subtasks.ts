@@ -98,12 +98,17 @@ async function postReply(tx: Tx, task: Task, { status, body, error, from, ...of 
 
 async function archive<Reason extends 'late' | 'orphan'>(
   tx: Tx,
-  { taskId, subtaskId, status, body, error = '', from }: SubtaskReply,
+  { taskId, subtaskId, try: tries, status, body, error = '', from }: SubtaskReply,
   reason: Reason,
 ): Promise<Reason> {
   const to = (await findRow(tx, 'tasks', taskId, ['agentId']))?.agentId ?? '';
   const mail = { type: 'reply', taskId, subtaskId, from, to, status, state: 'archived', reason } as const;
-  await postMessage(tx, { ...mail, id: newRowId(), body: body === '' ? error : body });
+  const text = body === '' ? error : body;
+  // The same one again isn't stored again.
+  const same = createHash('sha256')
+    .update(JSON.stringify([mail, tries, text]))
+    .digest('base64url');
+  await postMessage(tx, { ...mail, id: `${taskId}/${subtaskId}/${tries}/${same}`, body: text });
   return reason;
 }
 
@@ -316,18 +321,22 @@ export async function stopTasks(
   },
   effects: Effects,
 ): Promise<void> {
-  for (const task of await readOpenTasks(tx, of)) await stopTask(tx, task, reason, effects);
+  for (const task of await readOpenTasks(tx, of)) {
+    // One that the run was sent as a message and works on alone ends with that run, for the run's own reason.
+    const isDelegated = of.runIds === undefined || task.callId !== null;
+    if (isDelegated) await stopTask(tx, task, reason, effects);
+  }
 }
 
 /**
- * Ends the task: subtasks at work have failed, the others are skipped, and nobody is told. Work on them is left to
- * `settleTask`, but none of what waits in the coordinator's lane begins any more.
+ * Ends the task: subtasks at work have failed, the others are skipped, and nobody is told but the program that sent it.
+ * Work on them is left to `settleTask`, but none of what waits in the coordinator's lane begins any more.
  */
 export async function stopTask(tx: StepTx, task: Task, error: string, effects: Effects): Promise<void> {
   const nodes = await readNodes(tx, task.id);
   await cancelWaitingItems(tx, await readOwnItems(tx, task));
   await moveOn(tx, { task, nodes, event: { kind: 'stop' }, error, isUnsettled: true }, effects);
-  await endTask(tx, task.id, { result: null, error, told: 'none' });
+  await endTask(tx, task.id, { result: null, error, told: task.caller === null ? 'none' : 'caller' });
 }
 
 /** An item of a task: a subtask of the coordinator's own, its turn for the answer, or the message that is the task. */

@@ -4,8 +4,14 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { findRow } from '../base/row-access.ts';
 import { lockLineage, readChildIn } from '../children/child.ts';
 import { mayDirect } from '../children/operate-child.ts';
-import { moveOn, type RecordedReply, recordReply, stopTask } from '../children/subtasks.ts';
-import { readNodes, readTask, reopenTask, type Task } from '../tasks/task.ts';
+import {
+  moveOn,
+  type RecordedReply,
+  recordReply,
+  type SubtaskReply,
+  stopTask,
+} from '../children/subtasks.ts';
+import { messageIdOf, readNodes, readTask, reopenTask, type Task } from '../tasks/task.ts';
 
 /** Which task or subtask, and who wants something of it. */
 export type TaskOrder = {
@@ -68,20 +74,43 @@ export const retryTask: StoreCommand<TaskOrder, OperatedTask> = {
     }),
 };
 
-/** Records a reply that somebody gives from outside in the place of the peer, which is stopped. */
+/** `late`: its subtask isn't waiting for it any more. `orphan`: there is no such subtask. Both are archived. */
+export type OutsideReply = {
+  readonly kind: RecordedReply | 'lesser-rights';
+  readonly effects: Effects;
+};
+
+/**
+ * Records a reply that somebody gives from outside in the place of the peer, which is stopped. Repeating it changes
+ * nothing: the reply that counts stays `recorded`, and one that doesn't is archived once.
+ */
 export const replyToSubtask: StoreCommand<
-  TaskOrder & { readonly status: 'done' | 'failed'; readonly body: string },
-  OperatedTask
+  Required<TaskOrder> & { readonly status: 'done' | 'failed'; readonly body: string },
+  OutsideReply
 > = {
   name: 'replyToSubtask',
-  run: (tx, order) =>
-    operate(tx, order, async (task, effects) => {
-      const { subtaskId = '', status, body, by: from } = order;
+  run: async (tx, order) => {
+    const { taskId, subtaskId, status, body, by: from } = order;
+    const reply = { taskId, subtaskId, status, body, from, isFinal: true, leavesWork: true } as const;
+    let recorded: RecordedReply = 'orphan';
+    const { kind, effects } = await operate(tx, order, async (task, made) => {
       const node = (await readNodes(tx, task.id)).find(({ id }) => id === subtaskId);
-      const reply = { taskId: task.id, subtaskId, try: node?.tries ?? 0, status, body, from } as const;
-      return endOf(await recordReply(tx, { ...reply, isFinal: true, leavesWork: true }, effects));
-    }),
+      const of = { taskId, subtaskId, try: node?.tries ?? 0 };
+      recorded = (await isRecorded(tx, { ...reply, ...of }))
+        ? 'recorded'
+        : await recordReply(tx, { ...reply, ...of }, made);
+      return 'done';
+    });
+    if (kind === 'lesser-rights') return { kind, effects };
+    if (kind === 'unknown') await recordReply(tx, { ...reply, try: 0 }, effects);
+    return { kind: recorded, effects };
+  },
 };
+
+async function isRecorded(tx: StepTx, { status, body, from, ...of }: SubtaskReply): Promise<boolean> {
+  const sent = await findRow(tx, 'taskMessages', messageIdOf(of, 'reply'), ['sender', 'status', 'body']);
+  return sent?.sender === from && sent.status === status && sent.body === body;
+}
 
 async function operate(
   tx: StepTx,

@@ -1,6 +1,7 @@
 /** Words that models read about tasks: the facts in Parley's words, results of others as untrusted data. */
 import { fitBytes } from '#channel-kit/clean-text.ts';
-import { cleanUntrusted, newDelimiter, wrapUntrusted } from '../../texts/untrusted-text.ts';
+import type { TaskMode } from '#contracts/task.ts';
+import { cleanLabel, cleanUntrusted, newDelimiter, wrapUntrusted } from '../../texts/untrusted-text.ts';
 
 /** Results of others in one message, bytes of UTF-8 in total. Shorter results leave the longer ones more. */
 const maxResultsBytes = 100 * 1024;
@@ -37,6 +38,26 @@ export function subtaskPrompt(subtask: {
   ];
   return paragraphs.join('\n\n');
 }
+
+/** Returns the message that gives an agent a task that came as a message. */
+export function taskPrompt(
+  head: {
+    readonly taskId: string;
+    readonly subtaskId: string;
+    readonly from: string;
+    readonly mode?: TaskMode;
+  },
+  body: string,
+): string {
+  const [taskId, subtaskId, from] = [head.taskId, head.subtaskId, head.from].map(cleanLabel);
+  const how = head.mode === undefined ? '' : ` ${modeSentences[head.mode]}`;
+  return `[Task ${taskId}, subtask ${subtaskId}, from ${from}.${how} Your last message is the reply.]\n\n${body}`;
+}
+
+const modeSentences = {
+  direct: 'Do it yourself, without delegating it.',
+  coordinating: 'Break it up and delegate the parts.',
+} as const satisfies Record<TaskMode, string>;
 
 /** Returns the message that gives the coordinator its turn when nothing of the graph is open any more. */
 export function synthesisPrompt(task: {
