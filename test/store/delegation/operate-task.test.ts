@@ -121,13 +121,13 @@ describeEachDatabase('a reply from outside', (open) => {
     const worker = aCoordinator(open());
     const { taskId } = await worker.begin([{ id: 'a' }, { id: 'b', after: ['a'] }]);
     const peer = await worker.claimPeer(taskId, 'a');
-    expect(await reply(taskId, 'b')).toMatchObject({ kind: 'ended' });
-    expect(await reply(taskId, 'a')).toMatchObject({ kind: 'done' });
+    expect(await reply(taskId, 'b')).toMatchObject({ kind: 'late' });
+    expect(await reply(taskId, 'a')).toMatchObject({ kind: 'recorded' });
     expect(await worker.states(taskId)).toEqual({ a: 'done', b: 'dispatched' });
     expect(await worker.settle()).toEqual([taskId]);
     expect(await worker.answer(peer, 'mine')).toMatchObject({ cancelReason: 'stop' });
     await worker.fail(peer, 'stop');
-    expect(await reply(taskId, 'a')).toMatchObject({ kind: 'ended' });
+    expect(await reply(taskId, 'a')).toMatchObject({ kind: 'late' });
     expect((await worker.show(taskId)).texts.a?.result).toBe('by hand');
     expect(await archived(taskId)).toEqual([
       { subtaskId: 'b', reason: 'late', from: 'console', body: 'by hand' },
@@ -139,15 +139,15 @@ describeEachDatabase('a reply from outside', (open) => {
   it('is archived as an orphan when there is no such subtask or task', async () => {
     const worker = aCoordinator(open());
     const { taskId } = await worker.begin([{ id: 'a' }]);
-    expect(await reply(taskId, 'none')).toMatchObject({ kind: 'unknown' });
+    expect(await reply(taskId, 'none')).toMatchObject({ kind: 'orphan' });
     expect(await archived(taskId)).toMatchObject([{ subtaskId: 'none', reason: 'orphan' }]);
-    expect(await reply('none', 'a')).toMatchObject({ kind: 'unknown' });
+    expect(await reply('none', 'a')).toMatchObject({ kind: 'orphan' });
   });
 
   it('fails a subtask for good, whatever its policy', async () => {
     const worker = aCoordinator(open());
     const { taskId } = await worker.begin([{ id: 'a', onFailure: 'retry' }]);
-    expect(await reply(taskId, 'a', 'failed')).toMatchObject({ kind: 'done' });
+    expect(await reply(taskId, 'a', 'failed')).toMatchObject({ kind: 'recorded' });
     expect(await worker.show(taskId)).toMatchObject({ state: 'aggregating', subtasks: [{ tries: 1 }] });
   });
 });
