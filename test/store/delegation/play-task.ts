@@ -147,7 +147,8 @@ export async function playTask({ stores, beside, nodes, batches }: Play): Promis
       const status = which % 3 === 0 ? 'failed' : 'done';
       const reply = { ...order, taskId, subtaskId: node.id, status, body: 'from outside' } as const;
       const { kind } = await me.store.write(replyToSubtask, reply);
-      if (kind === 'recorded') model.play({ kind: 'reply', id: node.id, try: node.tries, status, isFinal: true });
+      if (kind === 'recorded')
+        model.play({ kind: 'reply', id: node.id, try: node.tries, status, isFinal: true });
     } else if (what < 89) {
       const child = live[which % Math.max(1, live.length)];
       if (child) await timeOut(child.id, me.store);
