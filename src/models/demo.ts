@@ -422,9 +422,10 @@ function isResult(block: LlmMessage['content'][number]): block is ToolResult {
 
 function textOf(content: LlmMessage['content']): string {
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
-  // The note that accompanies a message tells the time, which this script doesn't need.
+  // The note that accompanies a message tells the time, which this script doesn't need, and a task's first line its ids.
   return texts
     .filter((text) => !text.startsWith('[Note from the gateway] It is '))
     .join('\n')
+    .replace(/^\[Task [^\n]* Your last message is the reply\.\]\n/, '')
     .trim();
 }

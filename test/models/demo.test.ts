@@ -3,7 +3,7 @@ import type { LlmMessage, ModelEvent, ToolSpec, UserBlock } from '#contracts/mod
 import { createLoopGuard } from '../../src/agent/loop-guard.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
-import { subtaskPrompt, synthesisPrompt } from '../../src/store/tasks/task-texts.ts';
+import { subtaskPrompt, synthesisPrompt, taskPrompt } from '../../src/store/tasks/task-texts.ts';
 import { delegateInputSchema } from '../../src/subagents/delegate-input.ts';
 import { aPatientClock, aRequest, aUserMessage, eventsOf, failureIn, listTool, textIn } from './builders.ts';
 
@@ -171,6 +171,8 @@ describe('the demo model', () => {
     expect(textIn(await after('{"status":"accepted"}'))).toContain('The answer comes when all have ended.');
     expect(textIn(await after('{"status":"refused"}'))).toContain('That was refused: {"status":"refused"}');
     expect(textIn(await say('delegate tea', []))).toContain("I can't delegate here");
+    const sent = taskPrompt({ taskId: 't1', subtaskId: 'main', from: 'billing' }, 'delegate tea');
+    expect(textIn(await say(sent, tools))).toContain("I'm breaking that into four subtasks");
   });
 
   it('answers a subtask after two slow steps, and a task from the results', async () => {
