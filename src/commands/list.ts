@@ -22,6 +22,7 @@ import { start } from './start.ts';
 import { status } from './status.ts';
 import { stop } from './stop.ts';
 import { subagents } from './subagents.ts';
+import { tasks } from './tasks.ts';
 import { think } from './think.ts';
 import { unknown, unknownOrder } from './unknown.ts';
 import { usage } from './usage.ts';
@@ -43,6 +44,7 @@ const others: readonly ChatCommand[] = [
   budget,
   queue,
   subagents,
+  tasks,
   activation,
   link,
   pair,

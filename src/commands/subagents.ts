@@ -91,7 +91,7 @@ async function load(
   if (!child) return { kind: 'unknown', which: request.which };
   if (others.length > 0) return { kind: 'several', which: request.which };
   const people = linked?.people ?? [];
-  if (call.right === 'own' && !(await hasStarted(deps, call, { child, people })))
+  if (call.right === 'own' && !(await hasStarted(deps, call, { id: child.id, people })))
     return { kind: 'not-permitted' };
   switch (request.kind) {
     case 'info':
@@ -109,15 +109,15 @@ async function load(
   }
 }
 
-/** Whether the run at the top of its tree answers a message of the sender. */
-async function hasStarted(
+/** Says whether the run at the top of the tree of a sub-agent or task answers a message of the sender's. */
+export async function hasStarted(
   { store }: CommandDeps,
   { envelope }: CommandCall,
-  { child, people }: { readonly child: ChildView; readonly people: readonly string[] },
+  { id, people }: { readonly id: string; readonly people: readonly string[] },
 ): Promise<boolean> {
   const { route, sender } = envelope;
   const own = new Set([platformRef(route.channel, sender.id), ...people]);
-  return (await store.read(readRunSenders, { childId: child.id })).some((ref) => own.has(ref));
+  return (await store.read(readRunSenders, { id })).some((ref) => own.has(ref));
 }
 
 async function readLog({ store }: CommandDeps, { id }: ChildView): Promise<readonly LogLine[]> {

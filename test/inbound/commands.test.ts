@@ -82,6 +82,21 @@ describe('chat commands', () => {
       '/subagents steer #k3vq Two lines,\n  the Second one',
       { name: 'subagents', request: { kind: 'steer', which: 'k3vq', text: 'Two lines,\n  the Second one' } },
     ],
+    ['/tasks', { name: 'tasks', request: { kind: 'list' } }],
+    ['/tasks Show #K3vq2', { name: 'tasks', request: { kind: 'show', which: 'k3vq2' } }],
+    ['/tasks retry k3vq2', { name: 'tasks', request: { kind: 'retry', which: 'k3vq2' } }],
+    ['/tasks stop k3vq2', { name: 'tasks', request: { kind: 'stop', which: 'k3vq2' } }],
+    [
+      '/tasks stop k3vq Part_1',
+      { name: 'tasks', request: { kind: 'stop', which: 'k3vq', subtaskId: 'Part_1' } },
+    ],
+    [
+      '/tasks steer k3vq Part-1 Two lines,\n  the Second one',
+      {
+        name: 'tasks',
+        request: { kind: 'steer', which: 'k3vq', subtaskId: 'Part-1', text: 'Two lines,\n  the Second one' },
+      },
+    ],
     ['/queue', { name: 'queue', request: { kind: 'show' } }],
     ['/queue reset', { name: 'queue', request: { kind: 'reset' } }],
     ['/queue List', { name: 'queue', request: { kind: 'list' } }],
@@ -165,6 +180,15 @@ describe('chat commands', () => {
     ['/subagents stop', 'Use /subagents stop and an id from /subagents list.'],
     ['/subagents steer k3vq', 'Use /subagents steer, an id from /subagents list, and your message.'],
     ['/subagents kill k3vq', '/subagents can’t “kill”. Use list, info, log, steer or stop.'],
+    ['/tasks show', 'Use /tasks show and an id from /tasks list.'],
+    ['/tasks retry k3vq a', 'Use /tasks retry and an id from /tasks list.'],
+    ['/tasks stop', 'Use /tasks stop, an id from /tasks list, and for a single subtask its name.'],
+    ['/tasks stop k3vq a now', 'Use /tasks stop, an id from /tasks list, and for a single subtask its name.'],
+    [
+      '/tasks steer k3vq a',
+      'Use /tasks steer, an id from /tasks list, the name of a subtask, and your message.',
+    ],
+    ['/tasks kill k3vq', '/tasks can’t “kill”. Use list, show, stop, retry or steer.'],
     ['/queue debounce:2', 'debounce needs a time like 500ms, 2s or 1m, not “2”.'],
     ['/queue quiet:11m', 'quiet can be at most 10m.'],
     ['/queue cap:0', 'cap needs a whole number from 1 to 1000, not “0”.'],
@@ -259,7 +283,10 @@ describe('chat commands', () => {
       expect([text, right(text, guest, 'group')]).toEqual([text, 'own']);
     for (const text of ['/subagents info abc', '/subagents stop abc', '/subagents steer abc x'])
       expect([text, right(text, guest, 'group')]).toEqual([text, 'own']);
+    for (const text of ['/tasks show abc', '/tasks stop abc', '/tasks retry abc', '/tasks steer abc a x'])
+      expect([text, right(text, guest, 'group')]).toEqual([text, 'own']);
     expect(right('/subagents list', guest, 'group')).toBe('allowed');
+    expect(right('/tasks list', guest, 'group')).toBe('allowed');
     expect(right('/status', guest, 'group')).toBe('allowed');
   });
 
@@ -276,6 +303,7 @@ describe('chat commands', () => {
     const special: Readonly<Record<string, (asker: Asker) => Right>> = {
       stop: (asker) => (isAdmin(asker) ? 'allowed' : 'own'),
       subagents: (asker) => (isAdmin(asker) ? 'allowed' : 'own'),
+      tasks: (asker) => (isAdmin(asker) ? 'allowed' : 'own'),
       queue: (asker) => (isAdmin(asker) ? 'allowed' : 'denied'),
       budget: () => 'allowed',
       link: () => 'allowed',
@@ -318,7 +346,7 @@ describe('chat commands', () => {
     const orders = new Map(chatCommands.map(({ name, order }) => [name, order]));
     for (const name of ['new', 'reset', 'compact', 'model', 'think', 'reasoning', 'verbose'])
       expect([name, orders.get(name)]).toEqual([name, 'lane']);
-    for (const name of ['stop', 'status', 'queue', 'subagents', 'budget', 'pair'])
+    for (const name of ['stop', 'status', 'queue', 'subagents', 'tasks', 'budget', 'pair'])
       expect([name, orders.get(name)]).toEqual([name, 'now']);
   });
 });

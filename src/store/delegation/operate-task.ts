@@ -24,8 +24,8 @@ export type TaskOrder = {
 };
 
 /**
- * `ended`: it isn't open any more, or, for a retry, hasn't failed. `lesser-rights`: the task works with more rights than
- * the sender has. `gone`: its session has ended. `out-of-time`: its tree has used up its time.
+ * `ended`: it isn't open any more, or, for a retry, hasn't failed. `lesser-rights`: it would work with more rights than
+ * the sender has; to stop it needs none of them. `gone`: its session has ended. `out-of-time`: its tree has used up its time.
  */
 export type OperatedTask = {
   readonly kind: 'done' | 'ended' | 'unknown' | 'lesser-rights' | 'gone' | 'out-of-time';
@@ -60,6 +60,7 @@ export const retryTask: StoreCommand<TaskOrder, OperatedTask> = {
   name: 'retryTask',
   run: (tx, order) =>
     operate(tx, order, async (task, effects, sessionId) => {
+      if (!mayDirect(order.authority, task)) return 'lesser-rights';
       if (task.state !== 'failed') return 'ended';
       const coordinator = await readChildIn(tx, task.laneKey);
       if (sessionId !== task.sessionId || coordinator?.state === 'done') return 'gone';
@@ -94,6 +95,7 @@ export const replyToSubtask: StoreCommand<
     const reply = { taskId, subtaskId, status, body, from, isFinal: true, leavesWork: true } as const;
     let recorded: RecordedReply = 'orphan';
     const { kind, effects } = await operate(tx, order, async (task, made) => {
+      if (!mayDirect(order.authority, task)) return 'lesser-rights';
       const node = (await readNodes(tx, task.id)).find(({ id }) => id === subtaskId);
       const of = { taskId, subtaskId, try: node?.tries ?? 0 };
       recorded = (await isRecorded(tx, { ...reply, ...of }))
@@ -114,7 +116,7 @@ async function isRecorded(tx: StepTx, { status, body, from, ...of }: SubtaskRepl
 
 async function operate(
   tx: StepTx,
-  { taskId, authority }: TaskOrder,
+  { taskId }: TaskOrder,
   act: (task: Task, effects: Effects, sessionId: string) => Promise<OperatedTask['kind']>,
 ): Promise<OperatedTask> {
   const effects = noEffects();
@@ -122,7 +124,6 @@ async function operate(
   const lane = seen && (await lockLineage(tx, seen.laneKey));
   const task = lane && (await readTask(tx, taskId));
   if (!task) return { kind: 'unknown', effects };
-  if (!mayDirect(authority, task)) return { kind: 'lesser-rights', effects };
   return { kind: await act(task, effects, lane.sessionId), effects };
 }
 

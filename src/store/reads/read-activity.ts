@@ -161,17 +161,19 @@ function viewOf(row: Row, usage: ChildUsage, known: ReadonlySet<string>): ChildV
   };
 }
 
-/** Reads the people whose messages the top run of the child's tree took, as `<channel>:<peer>`. */
-export const readRunSenders: StoreQuery<{ readonly childId: string }, readonly string[]> = {
+/** Reads the people whose messages the top run of a sub-agent's or task's tree took, as `<channel>:<peer>`. */
+export const readRunSenders: StoreQuery<{ readonly id: string }, readonly string[]> = {
   query: 'readRunSenders',
-  run: async (tx, { childId }) => {
+  run: async (tx, { id }) => {
+    const child = await findRow(tx, 'children', id, ['treeId']);
+    const top = child ?? (await findRow(tx, 'tasks', id, ['treeId']));
+    if (!top) return [];
     const rows = await tx.db
-      .selectFrom('children')
-      .innerJoin('inbox', 'inbox.runId', 'children.treeId')
-      .select(['inbox.account', 'inbox.senderId'])
-      .where('children.id', '=', childId)
-      .where('inbox.source', '=', 'platform')
-      .where('inbox.transcriptId', 'is not', null)
+      .selectFrom('inbox')
+      .select(['account', 'senderId'])
+      .where('runId', '=', top.treeId)
+      .where('source', '=', 'platform')
+      .where('transcriptId', 'is not', null)
       .execute();
     return [...new Set(rows.map(senderRef))];
   },

@@ -58,13 +58,21 @@ export const findTaskNamed: StoreQuery<
   },
 };
 
-/** `laneKeys`: those of these conversations; `sessionId`: those of this session; each with everything below. */
-type TasksOf = { readonly laneKeys?: readonly string[]; readonly sessionId?: string; readonly limit: number };
+/**
+ * `laneKeys`: those of these conversations; `sessionId`: those of this session; each with everything below. `isTop`: not
+ * those that are part of another task.
+ */
+type TasksOf = {
+  readonly laneKeys?: readonly string[];
+  readonly sessionId?: string;
+  readonly isTop?: true;
+  readonly limit: number;
+};
 
 /** Reads tasks, open ones first, then the newest; without lanes and session, all. */
 export const readTasks: StoreQuery<TasksOf, readonly TaskView[]> = {
   query: 'readTasks',
-  run: async (tx, { laneKeys, sessionId, limit }) => {
+  run: async (tx, { laneKeys, sessionId, isTop, limit }) => {
     const rows = await tx.db
       .selectFrom('tasks')
       .selectAll()
@@ -72,6 +80,7 @@ export const readTasks: StoreQuery<TasksOf, readonly TaskView[]> = {
       .$if(sessionId !== undefined, (query) =>
         query.where('sessionId', 'in', sessionsBelow(sql`select cast(${sessionId} as text)`)),
       )
+      .$if(isTop === true, (query) => query.where('parentTaskId', 'is', null))
       .orderBy((eb) => eb.case().when('endedAt', 'is', null).then(0).else(1).end())
       .orderBy('createdAt', 'desc')
       .orderBy('id')
