@@ -12,6 +12,7 @@ import type { Store } from '../../store/base/command.ts';
 import { type OpenCounts, readOpenCounts } from '../../store/reads/read-open-counts.ts';
 import { createChildGauges } from './child-gauges.ts';
 import { createTallies, type Tallies, type Tally } from './tally.ts';
+import { createTaskGauges } from './task-gauges.ts';
 
 export type MetricsDeps = {
   readonly store: Store;
@@ -50,6 +51,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
   collectDefaultMetrics({ register: registry });
   const show = { ...messageGauges(registry), ...queueGauges(registry), ...upGauges(registry) };
   const childGauges = createChildGauges(registry);
+  const taskGauges = createTaskGauges(registry);
   const loop = loopGauges(registry);
   const deliveries = new Histogram({
     name: 'parley_delivery_seconds',
@@ -86,6 +88,9 @@ export function createRegistry(deps: MetricsDeps): Registry {
       showMessages(show, counted);
       showQueue(show, counted);
       childGauges.show(counted && { ended: counted.children, ...counted.open });
+      taskGauges.show(
+        counted && { tasks: counted.open.tasks, ended: counted.tasks, endedSubtasks: counted.subtasks },
+      );
       showModelWaits(show, deps);
       showLoop(loop, deps);
       showHooks(deps.hooks?.() ?? []);
@@ -112,6 +117,8 @@ async function countRows({ store }: MetricsDeps, tallies: Tallies): Promise<Stor
     runs: await tallies.count('runs'),
     parts: await tallies.count('parts'),
     children: await tallies.count('children'),
+    tasks: await tallies.count('tasks'),
+    subtasks: await tallies.count('subtasks'),
   };
 }
 
@@ -153,6 +160,8 @@ type StoreCounts = {
   readonly runs: Tally;
   readonly parts: Tally;
   readonly children: Tally;
+  readonly tasks: Tally;
+  readonly subtasks: Tally;
 };
 
 async function unlessAway(counting: Promise<StoreCounts>): Promise<StoreCounts | undefined> {
@@ -361,8 +370,10 @@ function showQueue(show: Shown, counted: StoreCounts | undefined): void {
     oldestPart.remove();
     return;
   }
-  const { items, lanes, oldestWaitingSince, parts, lostQuestions, now } = counted.open;
+  const { items, lanes, oldestWaitingSince, parts, lostQuestions, lost, now } = counted.open;
   obligations.set({ kind: 'approval' }, lostQuestions);
+  obligations.set({ kind: 'task' }, lost.tasks + (counted.tasks.lost ?? 0));
+  obligations.set({ kind: 'subtask' }, lost.subtasks + (counted.subtasks.lost ?? 0));
   show.queued.set({ state: 'held' }, items.held);
   show.queued.set({ state: 'waiting' }, items.waiting);
   const since = oldestWaitingSince ?? now;

@@ -1,7 +1,14 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
+import type { TaskState } from '#contracts/task.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { isOpenApproval, isOpenCallApproval, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
+import {
+  isOpenApproval,
+  isOpenCallApproval,
+  isOpenItem,
+  isOpenPart,
+  isOpenTask,
+} from '../base/index-predicates.ts';
 
 /** Counts of open work. The cost depends on the number of open rows, not on the history. */
 export type OpenCounts = {
@@ -35,6 +42,10 @@ export type OpenCounts = {
   readonly children: readonly LiveChildren[];
   /** Live children whose end nobody would learn of. */
   readonly orphans: number;
+  /** How many open tasks are in each state. */
+  readonly tasks: Readonly<Partial<Record<TaskState, number>>>;
+  /** Open tasks and subtasks that nothing works on, or will. */
+  readonly lost: { readonly tasks: number; readonly subtasks: number };
   /** Open questions that nothing will end: past their time, or of a run that doesn't wait for them. */
   readonly lostQuestions: number;
   /** Time by the database's clock, or by this process's clock for SQLite. */
@@ -57,6 +68,8 @@ export const readOpenCounts: StoreQuery<Record<never, never>, OpenCounts> = {
       parts: { ...parts, ...(await countLongWaits(tx)) },
       children: await countLiveChildren(tx),
       orphans: await countOrphans(tx),
+      tasks: await countOpenTasks(tx),
+      lost: await countLostTasks(tx),
       lostQuestions: await countLostQuestions(tx),
       now: tx.now,
     };
@@ -215,4 +228,48 @@ async function countLostQuestions(tx: Tx): Promise<number> {
           select 1 from "runs" where "runs"."id" = "callApprovals"."runId" and "runs"."state" = 'parked')))
       as "count"`.execute(tx.db);
   return Number(rows[0]?.count ?? 0);
+}
+
+async function countOpenTasks(tx: Tx): Promise<OpenCounts['tasks']> {
+  const rows = await tx.db
+    .selectFrom('tasks')
+    .select((eb) => ['state', eb.fn.countAll<number>().as('count')])
+    .where(isOpenTask())
+    .groupBy('state')
+    .execute();
+  return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]));
+}
+
+/** How long nothing may have worked on a task, ms; the sweep, which settles it, runs once a second. */
+const taskGraceMs = 30_000;
+
+/**
+ * Counts what of open tasks has stood still: a task whose own item and graph have ended, and a subtask whose worker has,
+ * or that nobody dispatches. Only open tasks are read.
+ */
+async function countLostTasks(tx: Tx): Promise<OpenCounts['lost']> {
+  const late = tx.now - taskGraceMs;
+  const worksOn = (sourceKey: RawBuilder<unknown>) => sql`exists (
+    select 1 from "inbox" left join "runs" on "runs"."id" = "inbox"."runId"
+      where "inbox"."sourceKey" = ${sourceKey} and (${isOpenItem()}
+        or ("inbox"."state" = 'taken' and "runs"."state" <> 'finished') or "runs"."endedAt" > ${late}))`;
+  const has = (condition: RawBuilder<unknown>) => sql`exists (
+    select 1 from "subtasks" as "other" where "other"."taskId" = "tasks"."id" and ${condition})`;
+  const hasChanged = has(sql`("other"."startedAt" > ${late} or "other"."endedAt" > ${late})`);
+  const item = sql`'task:' || "tasks"."id" || case "tasks"."state"
+    when 'aggregating' then '::' || cast("tasks"."rounds" as text) else ':main' end`;
+  const peer = sql`exists (select 1 from "children" where "children"."id" = "subtasks"."childId"
+    and ("children"."endedAt" is null or "children"."endedAt" > ${late}))`;
+  const own = sql`'task:' || "tasks"."id" || ':' || "subtasks"."id" || ':' || cast("subtasks"."tries" as text)`;
+  const { rows } = await sql<{ tasks: number; subtasks: number }>`
+    select (select count(*) from "tasks" where ${isOpenTask()} and "createdAt" <= ${late} and not ${hasChanged}
+        and case when "state" = 'executing' then not ${has(sql`"other"."state" in ('pending', 'dispatched')`)}
+          else not ${worksOn(item)} end) as "tasks",
+      (select count(*) from "tasks" join "subtasks" on "subtasks"."taskId" = "tasks"."id"
+        where ${isOpenTask()} and "tasks"."state" = 'executing' and "tasks"."createdAt" <= ${late} and not ${hasChanged}
+          and case "subtasks"."state"
+            when 'dispatched' then not case when "subtasks"."childId" is null then ${worksOn(own)} else ${peer} end
+            when 'pending' then not ${has(sql`"other"."state" = 'dispatched'`)}
+            else false end) as "subtasks"`.execute(tx.db);
+  return { tasks: Number(rows[0]?.tasks ?? 0), subtasks: Number(rows[0]?.subtasks ?? 0) };
 }

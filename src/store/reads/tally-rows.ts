@@ -7,7 +7,15 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
 
 /** Tables that are counted. */
-export type TalliedTable = 'messages' | 'items' | 'missing' | 'runs' | 'parts' | 'children';
+export type TalliedTable =
+  | 'messages'
+  | 'items'
+  | 'missing'
+  | 'runs'
+  | 'parts'
+  | 'children'
+  | 'tasks'
+  | 'subtasks';
 
 export type SliceRequest = {
   readonly of: TalliedTable;
@@ -22,7 +30,8 @@ export type Slice = {
    * How many rows are in each place. Messages: `held`, `waiting`, `taken`, `provisional` (answered, but parts of the
    * answer are still to be delivered), `ended:<outcome>` or `lost`. Items and missing items: the same and their source,
    * such as `waiting@api`. Runs: their end reason, or `active`. Parts: their
-   * state. Children: `live`, or their status and depth, such as `completed:1`.
+   * state. Children: `live`, or their status and depth, such as `completed:1`. Tasks and subtasks: `live` while the task is
+   * open, then their state, or `lost`.
    */
   readonly places: Readonly<Record<string, number>>;
   /** When its newest row was created, ms since the epoch. */
@@ -113,6 +122,22 @@ const children: Statement = (slice) => sql<TallyRow>`
       count(*) as "count", max("of"."createdAt") as "newest"
     from "children" as "of" where true ${slice} group by 1`;
 
+/** A task that has ended without a state or without anybody told is lost. */
+const tasks: Statement = (slice) => sql<TallyRow>`
+  select case when "of"."endedAt" is null then 'live'
+      when "of"."state" in ('done', 'failed') and "of"."told" is not null then "of"."state"
+      else 'lost' end as "place",
+      count(*) as "count", max("of"."createdAt") as "newest"
+    from "tasks" as "of" where true ${slice} group by 1`;
+
+/** So is a subtask that is open although its task has ended. */
+const subtasks: Statement = (slice) => sql<TallyRow>`
+  select case when "tasks"."endedAt" is null then 'live'
+      when "of"."state" in ('done', 'failed', 'skipped') and "of"."endedAt" is not null then "of"."state"
+      else 'lost' end as "place",
+      count(*) as "count", max("tasks"."createdAt") as "newest"
+    from "subtasks" as "of" join "tasks" on "tasks"."id" = "of"."taskId" where true ${slice} group by 1`;
+
 const statements: Readonly<Record<TalliedTable, Statement>> = {
   messages,
   items,
@@ -120,6 +145,8 @@ const statements: Readonly<Record<TalliedTable, Statement>> = {
   runs,
   parts,
   children,
+  tasks,
+  subtasks,
 };
 
 const tables = {
@@ -129,6 +156,8 @@ const tables = {
   runs: 'runs',
   parts: 'outbox',
   children: 'children',
+  tasks: 'tasks',
+  subtasks: 'subtasks',
 } as const;
 
 async function lastRow(tx: Tx, of: TalliedTable): Promise<number> {
