@@ -17,15 +17,23 @@ const gaps = { nodesep: 12, ranksep: 36, edgesep: 10, marginx: 2, marginy: 2 };
 
 /** Nodes and the pieces of their edges: from the first on the layout is made faster, beyond the second not at all. */
 const largeWeight = 400;
-const maxWeight = 1_500;
+const maxWeight = 2_000;
 
 /** Says whether the graph is small enough that its layout doesn't block the page for long. */
 export function isDrawable({ subtasks, counts }) {
   return counts === undefined && subtasks.length > 0 && planOf(subtasks).weight <= maxWeight;
 }
 
+/** By the list of subtasks, which is a new one after each change: a card asks each second. */
+const plans = new WeakMap();
+
 /** Returns the edges to draw, and the rank of each node: the longest way to it from one that depends on nothing. */
 function planOf(subtasks) {
+  if (!plans.has(subtasks)) plans.set(subtasks, makePlan(subtasks));
+  return plans.get(subtasks);
+}
+
+function makePlan(subtasks) {
   const ranks = ranksOf(subtasks);
   const all = subtasks.flatMap(({ id, dependsOn }) => dependsOn.map((above) => ({ from: above, to: id })));
   const weightOf = (edges) =>
@@ -137,7 +145,7 @@ export class TaskGraph extends Component {
     const { subtasks } = this.props.task;
     const width = this.frame.clientWidth;
     const structure = subtasks.map(({ id, dependsOn }) => [id, dependsOn]);
-    const key = JSON.stringify([shapeOf(ranksOf(subtasks), width), structure]);
+    const key = JSON.stringify([shapeOf(planOf(subtasks).ranks, width), structure]);
     if (key === this.key) return;
     this.key = key;
     try {
@@ -202,7 +210,7 @@ export class TaskGraph extends Component {
           ${task.subtasks.map(
             (subtask) =>
               placed.nodes.has(subtask.id) &&
-              html`<${Node} key=${subtask.id} ...${{ subtask, now, onSelect }} box=${placed.box}
+              html`<${Node} key=${subtask.id} ...${{ subtask, onSelect }} time=${subtaskTime(subtask, now)} box=${placed.box}
                 place=${placed.nodes.get(subtask.id)} isStop=${subtask.id === stop} isSelected=${subtask.id === selected} />`,
           )}
         </svg>`
@@ -220,32 +228,45 @@ const targets = {
   End: (_at, length) => length - 1,
 };
 
-function Node({ subtask, now, box, place, isStop, isSelected, onSelect }) {
-  const { id, agent, state, tries, cost, taskId } = subtask;
-  const x = Math.round(place.x - box.width / 2);
-  const y = Math.round(place.y - box.height / 2);
-  const facts = [subtaskWords[state], subtaskTime(subtask, now), taskId && 'own graph'].filter(Boolean);
-  const who = [
-    cut(agent, box.maxAgent),
-    tries > 1 && (box === narrowBox ? `×${tries}` : `try ${tries}`),
-    cost > 0 && dollars(cost),
-  ].filter(Boolean);
-  const label = [`${id}: ${subtask.name}`, ...subtaskFacts(subtask)].join(', ');
-  return html`<g class="node ${state} ${isSelected ? 'selected' : ''}" transform="translate(${x} ${y})">
-    <g aria-hidden="true">
-      <rect class="box" width=${box.width} height=${box.height} rx="10" />
-      <svg width=${box.width - 4} height=${box.height}>
-        <${StateShape} state=${state} x=${10} y=${10} />
-        <text class="id" x="34" y="23">${cut(id, box.maxName)}</text>
-        <text class="who" x="12" y="43">${who.join(' · ')}</text>
-        <text class="facts" x="12" y="59">${facts.join(' · ')}</text>
-      </svg>
-    </g>
-    <rect class="hit" width=${box.width} height=${box.height} rx="10" data-node=${id} role="button"
-      tabindex=${isStop ? 0 : -1} aria-expanded=${String(isSelected)} aria-label=${label} onClick=${() => onSelect(id)}>
-      <title>${subtask.name}</title></rect>
-  </g>`;
+/** One of up to 300 boxes, of which a tick of the clock or a change concerns a few. */
+class Node extends Component {
+  shouldComponentUpdate({ subtask, ...next }) {
+    const { subtask: shown, ...before } = this.props;
+    const isSame = (a, b, names) => names.every((name) => a[name] === b[name]);
+    return !(
+      isSame(subtask, shown, shownFacts) && isSame(next, before, ['time', 'place', 'isStop', 'isSelected'])
+    );
+  }
+
+  render({ subtask, time, box, place, isStop, isSelected, onSelect }) {
+    const { id, agent, state, tries, cost, taskId } = subtask;
+    const x = Math.round(place.x - box.width / 2);
+    const y = Math.round(place.y - box.height / 2);
+    const facts = [subtaskWords[state], time, taskId && 'own graph'].filter(Boolean);
+    const who = [
+      cut(agent, box.maxAgent),
+      tries > 1 && (box === narrowBox ? `×${tries}` : `try ${tries}`),
+      cost > 0 && dollars(cost),
+    ].filter(Boolean);
+    const label = [`${id}: ${subtask.name}`, ...subtaskFacts(subtask)].join(', ');
+    return html`<g class="node ${state} ${isSelected ? 'selected' : ''}" transform="translate(${x} ${y})">
+      <g aria-hidden="true">
+        <rect class="box" width=${box.width} height=${box.height} rx="10" />
+        <svg width=${box.width - 4} height=${box.height}>
+          <${StateShape} state=${state} x=${10} y=${10} />
+          <text class="id" x="34" y="23">${cut(id, box.maxName)}</text>
+          <text class="who" x="12" y="43">${who.join(' · ')}</text>
+          <text class="facts" x="12" y="59">${facts.join(' · ')}</text>
+        </svg>
+      </g>
+      <rect class="hit" width=${box.width} height=${box.height} rx="10" data-node=${id} role="button"
+        tabindex=${isStop ? 0 : -1} aria-expanded=${String(isSelected)} aria-label=${label} onClick=${() => onSelect(id)}>
+        <title>${subtask.name}</title></rect>
+    </g>`;
+  }
 }
+
+const shownFacts = ['state', 'agent', 'tries', 'cost', 'taskId', 'name'];
 
 function cut(text, longest) {
   return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;

@@ -123,18 +123,27 @@ function Nested({ id, tasks, now }) {
   </details>`;
 }
 
-function SubtaskList({ task, now, onSelect, isOpen }) {
-  return html`<details class="rows" open=${isOpen}>
-    <summary>Subtasks as a list</summary>
-    <div class="table" tabindex="0" role="region" aria-label=${`Subtasks of ${task.title}`}><table>
-      <thead><tr><th scope="col">Subtask</th><th scope="col">State</th><th scope="col">After</th><th scope="col">Agent</th>
-        <th scope="col">Tries</th><th scope="col">Time</th><th scope="col">Cost</th></tr></thead>
-      <tbody>${task.subtasks.map(
-        (subtask) =>
-          html`<${Row} key=${subtask.id} ...${{ subtask, now }} onSelect=${() => onSelect(subtask.id, { withFocus: true })} />`,
-      )}</tbody>
-    </table></div>
-  </details>`;
+/** Its rows are made when it is open: a graph may have hundreds. */
+class SubtaskList extends Component {
+  state = { isOpen: this.props.isOpen };
+
+  render({ task, now, onSelect }, { isOpen }) {
+    return html`<details class="rows" open=${isOpen} onToggle=${(event) => this.setState({ isOpen: event.target.open })}>
+      <summary>Subtasks as a list</summary>
+      ${
+        isOpen &&
+        html`<div class="table" tabindex="0" role="region" aria-label=${`Subtasks of ${task.title}`}><table>
+          <thead><tr><th scope="col">Subtask</th><th scope="col">State</th><th scope="col">After</th>
+            <th scope="col">Agent</th><th scope="col">Tries</th><th scope="col">Time</th><th scope="col">Cost</th></tr></thead>
+          <tbody>${task.subtasks.map(
+            (subtask) =>
+              html`<${Row} key=${subtask.id} ...${{ subtask, now }}
+                onSelect=${() => onSelect(subtask.id, { withFocus: true })} />`,
+          )}</tbody>
+        </table></div>`
+      }
+    </details>`;
+  }
 }
 
 function Row({ subtask, now, onSelect }) {
