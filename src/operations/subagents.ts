@@ -71,8 +71,10 @@ export const showSubagent = operation({
   },
 });
 
+/** The page shows the log of a subtask. */
 export const showSubagentLog = operation({
   ...naming,
+  right: 'owner',
   name: 'subagents/log',
   scope: 'read',
   method: 'GET',

@@ -144,7 +144,7 @@ describe('a task on the page', () => {
     await page.locator('.node.failed').click();
     await page.getByText('its run ended with error').waitFor();
     expect(await page.getByRole('button', { name: 'Steer' }).count()).toBe(0);
-    await page.route('**/api/sessions/messages*', (route) =>
+    await page.route('**/api/subagents/log*', (route) =>
       route.fulfill({ json: { messages: [{ role: 'assistant', parts: [textPart('I looked')] }] } }),
     );
     await page.getByRole('button', { name: 'Show its log' }).click();

@@ -116,7 +116,7 @@ class LogDialog extends Component {
 
   async componentDidMount() {
     this.dialog.showModal();
-    const read = await call('sessions/messages', { id: this.props.childId }).catch(() => undefined);
+    const read = await call('subagents/log', { id: this.props.childId }).catch(() => undefined);
     this.setState(read === undefined ? { problem: failed } : { messages: read.messages });
   }
 
