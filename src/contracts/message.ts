@@ -30,13 +30,17 @@ export type TranscriptMessage = AgentMessage & {
 
 /** Stored as JSON `[{ "type", "data" }]`. */
 export type MessagePart =
-  | { readonly type: 'text'; readonly data: { readonly text: string } }
+  /** `file`: the path of the file that it was read from, in the media folder; the file's own part precedes it. */
+  | { readonly type: 'text'; readonly data: { readonly text: string; readonly file?: string } }
   | { readonly type: 'reasoning'; readonly data: { readonly thinking: string; readonly signature?: string } }
   | { readonly type: 'tool_call'; readonly data: ToolCallData }
   | { readonly type: 'tool_result'; readonly data: ToolResultData }
   | { readonly type: 'finish'; readonly data: FinishData }
-  /** `path`: in the media folder. */
-  | { readonly type: 'binary'; readonly data: { readonly path: string; readonly mime_type: string } }
+  /** `path`: in the media folder. `pages`: of a PDF that is shown itself. */
+  | {
+      readonly type: 'binary';
+      readonly data: { readonly path: string; readonly mime_type: string; readonly pages?: number };
+    }
   | { readonly type: 'image_url'; readonly data: { readonly url: string; readonly detail?: string } };
 
 /** `sources`: what a search model names beside its answer; shown below it, and no part of its text. */
@@ -106,7 +110,14 @@ export function sourcesOf(parts: readonly MessagePart[]): readonly Source[] {
 
 /** Whether a part is an image or an image file. */
 export function isImage(part: MessagePart): boolean {
-  return part.type === 'image_url' || (part.type === 'binary' && part.data.mime_type.startsWith('image/'));
+  return part.type === 'image_url' || (part.type === 'binary' && isImageType(part.data.mime_type));
+}
+
+const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+
+/** Whether files of the type are images that models accept; phones also make others, such as HEIC. */
+export function isImageType(mimeType: string): boolean {
+  return imageTypes.has(mimeType);
 }
 
 /** Returns the tool calls of a message, in order. */

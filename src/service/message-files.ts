@@ -3,19 +3,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StoredAttachment } from '#contracts/attachment.ts';
-import { newMediaName, sniffType } from '../inbound/media.ts';
+import { newMediaName } from '../inbound/media.ts';
+import { sniffType } from '../media/sniff.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
 
 /** A file, under the name that its sender gave it. */
 export type MessageFile = { readonly name: string; readonly bytes: Buffer };
-
-/** How many bytes tell a file's type. */
-const headBytes = 64;
-
-/** Returns the type of a file by its bytes. */
-export function typeOf(bytes: Buffer): string {
-  return sniffType(bytes.subarray(0, headBytes));
-}
 
 /** Stores the files of an item. What a process that is killed leaves behind is removed with old media. */
 export async function saveFiles(
@@ -28,7 +21,7 @@ export async function saveFiles(
     files.map(async ({ name, bytes }) => {
       const path = newMediaName(itemId);
       await writeFile(join(folder, path), bytes, { mode: 0o600, flush: true });
-      const facts = { mimeType: typeOf(bytes), sizeBytes: bytes.length, name: cleanLabel(name) || 'file' };
+      const facts = { mimeType: sniffType(bytes), sizeBytes: bytes.length, name: cleanLabel(name) || 'file' };
       return { kind: 'stored', path, ...facts } as const;
     }),
   );

@@ -6,15 +6,17 @@ import { createHash } from 'node:crypto';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { FeedEvent } from '#contracts/feed.ts';
 import { accountId, agentId, channelId, peerId } from '#contracts/ids.ts';
+import { isImageType } from '#contracts/message.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { formatSessionKey, parseSessionKey } from '#contracts/session-key.ts';
+import { sniffType } from '../media/sniff.ts';
 import type { LagNote } from '../queue/feed.ts';
 import { type LaneSpec, newRowId } from '../store/base/keys.ts';
 import { type ApiCallResult, acceptApiCall } from '../store/intake/accept-api-call.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { type RunResult, readArrival } from '../store/reads/read-run-result.ts';
 import { type AgentServiceDeps, followRun, readReadableResult, waitForEnd } from './agent-service.ts';
-import { removeFiles, saveFiles, typeOf } from './message-files.ts';
+import { removeFiles, saveFiles } from './message-files.ts';
 
 /** The holder of a token. */
 export type ProgramCaller = {
@@ -104,8 +106,7 @@ export function createProgramCalls(deps: ProgramCallsDeps): ProgramCalls {
     defaultAgent: deps.defaultAgent,
     accept: async (call, signal) => {
       if (!deps.agents.some(({ id }) => id === call.agent)) return refused('unknown_agent');
-      if (call.images.some((image) => !typeOf(image).startsWith('image/')))
-        return refused('image_unreadable');
+      if (call.images.some((image) => !isImageType(sniffType(image)))) return refused('image_unreadable');
       const key = call.key ?? newRowId();
       const earlier = call.after === undefined ? undefined : await continued(deps, call, call.after);
       if (typeof earlier === 'object') return earlier;

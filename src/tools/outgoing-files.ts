@@ -9,7 +9,8 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import { lowestAuthority } from '#contracts/outcome.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
-import { hasRoom, newOutgoingName, sniffType } from '../inbound/media.ts';
+import { hasRoom, newOutgoingName } from '../inbound/media.ts';
+import { sniffType } from '../media/sniff.ts';
 
 export type OutgoingFilesDeps = {
   readonly mediaDir: string;
@@ -46,7 +47,7 @@ export async function copyOutgoing(
     for (const path of paths) {
       const bytes = await reader.read(run.workspace, path, limits);
       if (bytes.length === 0) throw new ParleyError('tool_failed', `${path} is empty.`);
-      const mimeType = sniffType(bytes.subarray(0, 64));
+      const mimeType = sniffType(bytes);
       files.push({ kind: 'media', path: await keep(mediaDir, bytes), mimeType, name: basename(path) });
     }
     return files;

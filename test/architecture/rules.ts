@@ -10,7 +10,7 @@ const order = [
   ['contracts'],
   ['channel-kit', 'texts', 'client'],
   ['config', 'logging', 'http', 'processes', 'redis', 'backup', 'store'],
-  ['skills', 'sessions', 'agent', 'models', 'hooks', 'replies'],
+  ['skills', 'sessions', 'agent', 'media', 'models', 'hooks', 'replies'],
   [
     'queue',
     'commands',
