@@ -4,7 +4,7 @@
 import { basename } from 'node:path';
 import { cleanText, isBlank } from '#channel-kit/clean-text.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
-import type { AgentMessage, MessagePart } from '#contracts/message.ts';
+import { type AgentMessage, isImageType, type MessagePart } from '#contracts/message.ts';
 import type { AssistantBlock, LlmMessage, UserBlock } from '#contracts/model.ts';
 import { readInput } from './call-input.ts';
 import { isCounted, type PairedCall, pairCalls } from './call-pairs.ts';
@@ -14,12 +14,17 @@ import { withStandIns } from './stand-in.ts';
 /** Loads the image that a `binary` part names. `unfit`: no provider accepts it. Undefined when it no longer exists. */
 export type LoadImage = (path: string) => Promise<FitImage | 'unfit' | undefined>;
 
+/** Loads the PDF that a `binary` part names, in base64. Undefined when it no longer exists. */
+export type LoadDocument = (path: string) => Promise<string | undefined>;
+
+type Loaders = { readonly loadImage: LoadImage; readonly loadDocument?: LoadDocument };
+
 /** Creates the `convertToLlm` of a run. The converter never throws: content it can't show is named in the text. */
-export function createConverter({ loadImage }: { readonly loadImage: LoadImage }) {
+export function createConverter(loaders: Loaders) {
   return async (stored: readonly AgentMessage[]): Promise<readonly LlmMessage[]> => {
     const messages = withStandIns(stored);
     // All files are loaded first, together; otherwise a long history would wait once per message.
-    const files = await loadFiles(messages, loadImage);
+    const files = await loadFiles(messages, loaders);
     return requestOf(messages, files);
   };
 }
@@ -46,15 +51,52 @@ export function requestOf(
 
 type Files = ReadonlyMap<MessagePart, UserBlock>;
 
-async function loadFiles(messages: readonly AgentMessage[], loadImage: LoadImage): Promise<Files> {
-  const binaries = messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'binary'));
-  const images = binaries.filter(({ data }) => isImage(data));
+async function loadFiles(messages: readonly AgentMessage[], loaders: Loaders): Promise<Files> {
+  const loading = messages.flatMap(({ parts }) =>
+    parts.flatMap((part) =>
+      part.type === 'binary' ? [{ part, text: textRead(parts, part.data.path) }] : [],
+    ),
+  );
+  const [images, documents] = [loading.filter(isImagePart), loading.filter(isDocumentPart)];
   // No request shows more, and all images of a long conversation might not fit into memory.
   const earlier = new Set(images.slice(0, -maxImages));
-  const loading = binaries.map(async (part): Promise<readonly [MessagePart, UserBlock]> => {
-    return [part, earlier.has(part) ? earlierImage : await binaryBlock(part.data, loadImage)];
+  const newest = new Set(documents.slice(-maxDocuments));
+  const loaded = loading.map(async (file): Promise<readonly [MessagePart, UserBlock | undefined]> => {
+    const { part } = file;
+    if (isDocumentPart(file))
+      return [part, newest.has(file) ? await documentBlock(file, loaders.loadDocument) : undefined];
+    return [part, earlier.has(file) ? earlierImage : await binaryBlock(part.data, loaders.loadImage)];
   });
-  return new Map(await Promise.all(loading));
+  const found = await Promise.all(loaded);
+  return new Map(found.flatMap(([part, block]) => (block ? [[part, block] as const] : [])));
+}
+
+type BinaryPart = Extract<MessagePart, { type: 'binary' }>;
+type LoadingFile = { readonly part: BinaryPart; readonly text: string };
+
+function isImagePart({ part }: LoadingFile): boolean {
+  return isImage(part.data);
+}
+
+function isDocumentPart({ part }: LoadingFile): boolean {
+  return part.data.pages !== undefined;
+}
+
+/** Returns the text that was read from the file, which its part is followed by. */
+function textRead(parts: readonly MessagePart[], path: string): string {
+  const read = parts.find((part) => part.type === 'text' && part.data.file === path);
+  return read?.type === 'text' ? read.data.text : '';
+}
+
+/** Undefined if only its text can be shown. */
+async function documentBlock(
+  { part, text }: LoadingFile,
+  loadDocument: LoadDocument | undefined,
+): Promise<UserBlock | undefined> {
+  const { path, pages = 0 } = part.data;
+  const base64 = await loadDocument?.(path).catch(() => undefined);
+  if (base64 === undefined) return undefined;
+  return { type: 'document', name: basename(path), base64, pages, text: cleanText(text) };
 }
 
 /** The transcript ids behind each message of a request. */
@@ -109,6 +151,8 @@ class History {
  */
 const maxImages = 20;
 const maxImagesLength = 20 * 1024 * 1024;
+/** The number of documents of one request; of earlier ones, it shows the text. */
+const maxDocuments = 4;
 /** Older images are dropped from requests in steps of this many, because each drop invalidates the provider's cache. */
 const imageStep = 10;
 const earlierImage: UserBlock = { type: 'text', text: '[an earlier image, no longer shown]' };
@@ -121,8 +165,14 @@ function shownImages(messages: readonly LlmMessage[]): number {
 
 /** Shows the newest images; `room` is what remains for earlier ones. */
 function withImagesIn(message: LlmMessage, room: { images: number; length: number }): LlmMessage {
-  if (message.role === 'assistant' || message.content.every(({ type }) => type !== 'image')) return message;
+  const isFile = ({ type }: UserBlock) => type === 'image' || type === 'document';
+  if (message.role === 'assistant' || !message.content.some(isFile)) return message;
   const content = message.content.toReversed().map((block): UserBlock => {
+    if (block.type === 'document') {
+      if (room.length < block.base64.length) return { type: 'text', text: block.text };
+      room.length -= block.base64.length;
+      return block;
+    }
     if (block.type !== 'image') return block;
     const isShown = room.images > 0 && room.length >= block.base64.length;
     if (!isShown) return earlierImage;
@@ -187,7 +237,14 @@ function resultBlocks(calls: readonly PairedCall[], files: Files): UserBlock[] {
 }
 
 function userBlocks(message: AgentMessage, files: Files): readonly UserBlock[] {
-  const blocks = message.parts.flatMap((part) => blocksOf(part, files));
+  const shown = new Set(
+    message.parts.flatMap((part) =>
+      part.type === 'binary' && files.get(part)?.type === 'document' ? [part.data.path] : [],
+    ),
+  );
+  // The text of a document that is shown itself is part of its block.
+  const isShown = (part: MessagePart) => part.type === 'text' && shown.has(part.data.file ?? '');
+  const blocks = message.parts.flatMap((part) => (isShown(part) ? [] : blocksOf(part, files)));
   if (message.role === 'user')
     return message.note === undefined ? blocks : [noteBlock(cleanText(message.note)), ...blocks];
   return blocks.map((block) => (block.type === 'text' ? noteBlock(block.text) : block));
@@ -219,7 +276,7 @@ function textBlocks(text: string) {
 type Binary = { readonly path: string; readonly mime_type: string };
 
 function isImage({ mime_type }: Binary): boolean {
-  return mime_type.startsWith('image/');
+  return isImageType(mime_type);
 }
 
 async function binaryBlock(file: Binary, loadImage: LoadImage): Promise<UserBlock> {

@@ -89,7 +89,7 @@ function shortenedPart(part: MessagePart): MessagePart {
 
 /** UTF-16 units per token: low for most languages, so that estimates err on the safe side. */
 export const unitsPerToken = 3;
-/** Cost of an image, tokens (Anthropic: at most about 1,600). */
+/** Cost of an image or of a document's page, tokens (Anthropic: at most about 1,600). */
 const imageTokens = 1_600;
 
 /** The size of a run's context, tokens. The provider's own count makes a tokenizer unnecessary. */
@@ -128,10 +128,15 @@ export function estimateTokens(messages: readonly AgentMessage[]): number {
 export function messageTokens({ parts, note = '' }: Pick<AgentMessage, 'parts' | 'note'>): number {
   let tokens = 4 + Math.ceil(note.length / unitsPerToken);
   for (const part of parts) {
-    const isImage = part.type === 'binary' || part.type === 'image_url';
-    tokens += isImage ? imageTokens : Math.ceil(unitsOf(part) / unitsPerToken);
+    tokens += tokensOf(part);
   }
   return tokens;
+}
+
+function tokensOf(part: MessagePart): number {
+  if (part.type === 'image_url') return imageTokens;
+  if (part.type === 'binary') return imageTokens * (part.data.pages ?? 1);
+  return Math.ceil(unitsOf(part) / unitsPerToken);
 }
 
 /**

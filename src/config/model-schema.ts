@@ -87,6 +87,12 @@ export const models = z
         .describe(
           'Whether to offer it tools. Default: yes, until its server says that it doesn’t support them.',
         ),
+      documents: z
+        .boolean()
+        .exactOptional()
+        .describe(
+          'Whether it reads PDFs; otherwise it is given their text. Default: for models that Parley knows.',
+        ),
       fallbacks: z
         .array(modelName)
         .default([])

@@ -32,6 +32,8 @@ export type ModelInfo = {
   readonly canThink: boolean;
   /** The settings say that it supports no tools. */
   readonly takesTools?: false;
+  /** It reads PDFs; others are given their text. */
+  readonly takesDocuments?: boolean;
   /** Micro-dollars per million tokens. */
   readonly prices: ModelPrices;
 };
@@ -89,6 +91,14 @@ export type LlmMessage =
 export type UserBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly mimeType: string; readonly base64: string }
+  /** A PDF. `text`: for models that take no documents. */
+  | {
+      readonly type: 'document';
+      readonly name: string;
+      readonly base64: string;
+      readonly pages: number;
+      readonly text: string;
+    }
   | {
       readonly type: 'tool_result';
       readonly toolCallId: string;

@@ -23,7 +23,7 @@ import type {
 } from '#contracts/model.ts';
 import type { AskTerms } from './asker.ts';
 import { lookUpPrices, undated } from './prices.ts';
-import type { RequestFeatures, UnsupportedNames } from './unsupported.ts';
+import { hasDocuments, type RequestFeatures, type UnsupportedNames } from './unsupported.ts';
 
 export type AnthropicRequest = RequestFeatures & {
   readonly wire: MessageCreateParamsBase;
@@ -70,6 +70,7 @@ export function toAnthropicRequest(
     headers: isBound ? { 'anthropic-beta': BINDING_BETA } : {},
     maxTokens: params.max_tokens,
     hasImages: request.messages.some(({ content }) => content.some(({ type }) => type === 'image')),
+    hasDocuments: hasDocuments(request),
     hasTools: request.tools.length > 0,
     hasSystem: system.length > 0,
     params: optional.filter((name) => name in wire || name === 'cache_control'),
@@ -225,6 +226,13 @@ function toUserBlock(block: UserBlock): ContentBlockParam[] {
       return [
         { type: 'image', source: { type: 'base64', media_type: imageType(block), data: block.base64 } },
       ];
+    case 'document':
+      return [
+        {
+          type: 'document',
+          source: { type: 'base64', media_type: 'application/pdf', data: block.base64 },
+        },
+      ];
     case 'tool_result':
       return [toToolResult(block)];
     default:
@@ -320,5 +328,6 @@ const unknown: Traits = { ...small, maxOutputTokens: 32_000, thinkingOff: 'omit'
 
 export function claudeModel(id: string): ClaudeModel {
   const found = traits.find(([pattern]) => pattern.test(undated(id)))?.[1] ?? unknown;
-  return { ...found, id, answerTokens, canThink: true, prices: lookUpPrices(id) };
+  const takesDocuments = found !== unknown;
+  return { ...found, id, answerTokens, canThink: true, takesDocuments, prices: lookUpPrices(id) };
 }

@@ -4,12 +4,14 @@ import { faultIn, type JudgedRefusal, judgeError } from './model-fault.ts';
 import { type ApiAccess, secretsIn } from './provider-options.ts';
 import type { SdkClients } from './sdk-clients.ts';
 import {
+  DOCUMENTS,
   IMAGES,
   type RequestFeatures,
   SYSTEM,
   TOOLS,
   type UnsupportedNames,
   unsupportedIn,
+  withoutDocuments,
   withoutImages,
   withoutSystem,
   withoutTools,
@@ -152,6 +154,7 @@ class Question<Client, Made extends MadeRequest, Info extends ModelInfo> {
     let request: ModelRequest = { ...this.#request, maxTokens: cap };
     if (unsupported.has(TOOLS)) request = withoutTools(request);
     if (unsupported.has(IMAGES)) request = withoutImages(request);
+    if (unsupported.has(DOCUMENTS) || !model.takesDocuments) request = withoutDocuments(request);
     if (unsupported.has(SYSTEM)) request = withoutSystem(request);
     const terms = { model: this.#limits.applyTo(model), unsupported, isStreamed: this.#isStreamed };
     return this.#api.make(request, terms);

@@ -37,7 +37,7 @@ export type KnownPrompt = {
   readonly tokens: number;
 };
 
-/** The text of a request that counts towards its tokens, without images. */
+/** The text of a request that counts towards its tokens, without images; the page of a document is one. */
 export type PromptText = { readonly text: string; readonly images: number };
 
 /** The most that any provider counts for one image, tokens. */
@@ -49,8 +49,8 @@ const overheadTokens = 2_000;
 export function promptTextOf({ system, tools, messages }: ModelRequest): PromptText {
   let images = 0;
   const words = (block: UserBlock): UserBlock => {
-    if (block.type !== 'image') return block;
-    images += 1;
+    if (block.type !== 'image' && block.type !== 'document') return block;
+    images += block.type === 'document' ? block.pages : 1;
     return { ...block, base64: '' };
   };
   const said = messages.map((message) =>

@@ -164,6 +164,7 @@ export function createProvider(
     ...(model.prices && { prices: model.prices }),
     ...(model.window !== undefined && { contextWindow: model.window }),
     ...(model.maxTokens !== undefined && { answerTokens: model.maxTokens }),
+    ...(model.documents !== undefined && { takesDocuments: model.documents }),
   };
   const provider = createProviderOfKind(kind, { ...options, clock, pluginProvider });
   return model.tools === false ? neverOfferingTools(provider) : provider;

@@ -1,8 +1,9 @@
 import { parleyCommand } from '#channel-kit/own-commands.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { LlmProvider, ModelEvent, ModelInfo } from '#contracts/model.ts';
+import type { LlmProvider, ModelEvent, ModelInfo, ModelRequest } from '#contracts/model.ts';
 import type { PluginProviderFactory } from '#contracts/plugin-parts.ts';
 import { noPrices } from './prices.ts';
+import { hasDocuments, withoutDocuments } from './unsupported.ts';
 
 /** Returns what a plugin has registered under a provider's name; undefined while it isn't loaded. */
 export type FindPluginProvider = (name: string) => PluginProviderFactory | undefined;
@@ -29,12 +30,14 @@ export function createPluginProvider(
       `No plugin provides the models of ${name}. See: ${parleyCommand} plugins list`,
     );
   };
+  const readable = (request: ModelRequest) =>
+    hasDocuments(request) && !provider().model().takesDocuments ? withoutDocuments(request) : request;
   return {
     id: name,
     stream: async function* (request, signal): AsyncGenerator<ModelEvent> {
       let hasEnded = false;
       try {
-        for await (const event of provider().stream(request, signal)) {
+        for await (const event of provider().stream(readable(request), signal)) {
           hasEnded ||= event.type === 'complete' || event.type === 'error';
           yield event;
         }
@@ -45,7 +48,7 @@ export function createPluginProvider(
     },
     send: async (request, signal, onWait) => {
       try {
-        return await provider().send(request, signal, onWait);
+        return await provider().send(readable(request), signal, onWait);
       } catch (cause) {
         if (cause instanceof ParleyError) throw cause;
         throw new ParleyError('model_failed', messageOf(cause), { cause });

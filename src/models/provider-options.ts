@@ -60,6 +60,7 @@ export type ProviderOptions = ApiAccess & {
   readonly contextWindow?: number;
   /** Longest answer that calls request, tokens. */
   readonly answerTokens?: number;
+  readonly takesDocuments?: boolean;
   /** Default: the system's. */
   readonly clock?: Pick<Clock, 'now'>;
 };
@@ -67,11 +68,12 @@ export type ProviderOptions = ApiAccess & {
 /** Replaces a model's known facts by the configured ones. Most of a small window is left for the prompt. */
 export function configuredInfo<Known extends ModelInfo>(
   known: Known,
-  { prices, contextWindow = known.contextWindow, answerTokens }: ProviderOptions,
+  { prices, contextWindow = known.contextWindow, answerTokens, takesDocuments }: ProviderOptions,
 ): Known {
   return {
     ...known,
     ...(prices && { prices }),
+    ...(takesDocuments !== undefined && { takesDocuments }),
     contextWindow,
     answerTokens: answerTokens ?? Math.min(known.answerTokens, Math.ceil(contextWindow / 4)),
   };

@@ -14,6 +14,8 @@ export type UnsupportedNames = ReadonlySet<string>;
 
 /** Images: the model can't see them and is told that there was one. */
 export const IMAGES = 'images';
+/** Documents: the model is given their text instead. */
+export const DOCUMENTS = 'documents';
 /** Tools: the model doesn't support them and is asked without. */
 export const TOOLS = 'tools';
 /** Instructions as a message of their own: they are put before the first message. */
@@ -26,6 +28,7 @@ export const UNREASONED = 'messages without reasoning';
 /** Contents of a request that a server may refuse. */
 export type RequestFeatures = {
   readonly hasImages: boolean;
+  readonly hasDocuments: boolean;
   readonly hasTools: boolean;
   readonly hasSystem: boolean;
   /** Names of the parameters that can be left out. */
@@ -48,6 +51,17 @@ const aboutImages = new RegExp(
     'content\\b.{0,20}must be a string|content\\b.{0,40}(?:valid|expected a?) ?string', // Groq, Cerebras
     'expected string, got (?:list|array)', // MiMo
     '不支持(?:图片|图像|多模态|视觉)', // Zhipu
+  ].join('|'),
+);
+
+/** Matches refusals of servers that take no files, or not this one. */
+const aboutDocuments = new RegExp(
+  [
+    '\\b(?:document|file|pdf)s?\\b.{0,40}(?:not (?:be )?(?:supported|allowed|accepted|enabled)|unsupported)',
+    "(?:not|n't) support (?:document|file|pdf)|unsupported (?:document|file|pdf|content)",
+    'content part type\\b.{0,40}file|unknown (?:part|content) type|invalid (?:part|content) type',
+    "unknown variant .?(?:file|document)|input tag '(?:document|file)'|invalid value: '?(?:file|document)",
+    'pdf\\b.{0,40}(?:password|invalid|not valid|corrupt|damaged|pages)', // Anthropic
   ].join('|'),
 );
 
@@ -84,10 +98,11 @@ const decided: ReadonlySet<RefusalClass> = new Set([
 /** Names what the server doesn't accept; undefined if the refusal is about something else. */
 export function unsupportedIn(
   { refusal, is }: Pick<JudgedRefusal, 'refusal' | 'is'>,
-  { hasImages, hasTools, hasSystem, params }: RequestFeatures,
+  { hasImages, hasDocuments, hasTools, hasSystem, params }: RequestFeatures,
 ): string | undefined {
   const { status, words, param } = refusal;
   if (decided.has(is) || status === undefined) return undefined;
+  if (hasDocuments && aboutDocuments.test(words)) return DOCUMENTS;
   if (hasImages && aboutImages.test(words)) return IMAGES;
   if (hasTools && aboutTools.test(words)) return TOOLS;
   if (hasSystem && aboutSystem.test(words)) return SYSTEM;
@@ -122,6 +137,21 @@ export function withoutImages(request: ModelRequest): ModelRequest {
       ? { ...message, content: message.content.map((block) => (block.type === 'image' ? unseen : block)) }
       : message;
   return { ...request, messages: request.messages.map(blind) };
+}
+
+/** Returns the request with its text in place of each document. */
+export function withoutDocuments(request: ModelRequest): ModelRequest {
+  const inWords = (block: UserBlock): UserBlock =>
+    block.type === 'document' ? { type: 'text', text: block.text } : block;
+  const messages = request.messages.map((message) =>
+    message.role === 'user' ? { ...message, content: message.content.map(inWords) } : message,
+  );
+  return { ...request, messages };
+}
+
+/** Says whether the request shows a document itself. */
+export function hasDocuments({ messages }: ModelRequest): boolean {
+  return messages.some(({ content }) => content.some(({ type }) => type === 'document'));
 }
 
 /** Returns the request with its instructions at the beginning of the first message. Messages keep their positions. */

@@ -71,7 +71,7 @@ const unknown: Traits = {
 /** Returns a model's facts by its id, which may include its vendor (`openai/gpt-5`) and date. */
 export function openAiModel(id: string): OpenAiModel {
   const found = traits.find(([pattern]) => pattern.test(baseName(id)))?.[1] ?? unknown;
-  return { answerTokens: 16_000, ...found, id };
+  return { answerTokens: 16_000, takesDocuments: found !== unknown, ...found, id };
 }
 
 /** Says whether an answer's model is the requested one: answers may add a date. */

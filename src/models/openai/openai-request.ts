@@ -11,7 +11,7 @@ import type {
 import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
 import type { AskTerms } from '../asker.ts';
-import { type RequestFeatures, UNREASONED, UNSIGNED_CALLS } from '../unsupported.ts';
+import { hasDocuments, type RequestFeatures, UNREASONED, UNSIGNED_CALLS } from '../unsupported.ts';
 import { isSameModel, type OpenAiModel } from './openai-models.ts';
 import { extraContentIn, unsigned } from './openai-tool-calls.ts';
 
@@ -57,6 +57,7 @@ export function toOpenAiRequest(request: ModelRequest, terms: Terms): OpenAiRequ
     sources,
     maxTokens,
     hasImages: wire.some(({ content }) => Array.isArray(content)),
+    hasDocuments: hasDocuments(request),
     hasTools: request.tools.length > 0,
     hasSystem: system.length > 0,
     params: Object.keys({ ...limit, ...withEffort, ...withUsage }),
@@ -115,6 +116,13 @@ function partOf(block: UserBlock): ChatCompletionContentPart[] {
       return isBlank(block.text) ? [] : [{ type: 'text', text: block.text }];
     case 'image':
       return [{ type: 'image_url', image_url: { url: `data:${block.mimeType};base64,${block.base64}` } }];
+    case 'document': {
+      const file = {
+        filename: `${block.name}.pdf`,
+        file_data: `data:application/pdf;base64,${block.base64}`,
+      };
+      return [{ type: 'file', file }];
+    }
     case 'tool_result':
       return [];
     default:

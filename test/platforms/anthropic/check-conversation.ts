@@ -38,6 +38,7 @@ function checkMessage(raw: unknown, path: string): void {
 const blockFields: Record<string, { required: string[]; optional?: string[] }> = {
   text: { required: ['type', 'text'], optional: ['cache_control'] },
   image: { required: ['type', 'source'], optional: ['cache_control'] },
+  document: { required: ['type', 'source'], optional: ['cache_control'] },
   tool_result: { required: ['type', 'tool_use_id'], optional: ['content', 'is_error', 'cache_control'] },
   thinking: { required: ['type', 'thinking', 'signature'] },
   redacted_thinking: { required: ['type', 'data'] },
@@ -45,7 +46,7 @@ const blockFields: Record<string, { required: string[]; optional?: string[] }> =
 };
 
 const allowedBlocks = {
-  user: ['text', 'image', 'tool_result'],
+  user: ['text', 'image', 'document', 'tool_result'],
   assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use'],
 };
 
@@ -58,6 +59,7 @@ function checkBlock(block: Json, role: 'user' | 'assistant', path: string): void
   checkFields(block, path, fields);
   if (type === 'text') checkText(block.text, path);
   if (type === 'image') checkImage(asObject(block.source, `${path}.source`), `${path}.source`);
+  if (type === 'document') checkDocument(asObject(block.source, `${path}.source`), `${path}.source`);
   if (type === 'tool_result') checkToolResult(block, path);
   if (type === 'tool_use') checkToolUse(block, path);
 }
@@ -88,6 +90,15 @@ function checkImage(source: Json, path: string): void {
   const head = Buffer.from(data.slice(0, 16), 'base64').toString('latin1');
   const isThat = heads[String(source.media_type)]?.test(head);
   if (!isThat) throw new Refusal('Could not process image');
+}
+
+function checkDocument(source: Json, path: string): void {
+  if (source.type !== 'base64') throw new Refusal(`${path}.type: this server takes base64 documents only`);
+  checkFields(source, path, { required: ['type', 'media_type', 'data'] });
+  if (source.media_type !== 'application/pdf')
+    throw new Refusal(`${path}.media_type: Input should be 'application/pdf'`);
+  const data = Buffer.from(asText(source.data, `${path}.data`), 'base64');
+  if (!data.includes('%PDF-')) throw new Refusal('The PDF specified was not valid.');
 }
 
 /** The limit on the base64 text, as the platform counts it. */
