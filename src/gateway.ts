@@ -60,7 +60,7 @@ import { type Agents, createAgents, runSettingsFrom } from './runs/agents.ts';
 import { createRunBudgets } from './runs/call-ledger.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
-import { createFraming, imagesIn } from './runs/framing.ts';
+import { createFraming, documentsIn, imagesIn } from './runs/framing.ts';
 import { createPermit } from './runs/permit-call.ts';
 import { persistHookOf } from './runs/run-hooks.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
@@ -422,6 +422,7 @@ function wireRuns(
     ...{ feed: stage.feed, journal: stage.journal, shaper: stage.shaper, hooks: stage.hooks },
     settings: runSettingsFrom(config),
     loadImage: imagesIn(mediaFolder(config.dataDir)),
+    loadDocument: documentsIn(mediaFolder(config.dataDir)),
     agent: agents.settingsOf,
     skillsFor: agents.skillsOf,
     framing,

@@ -4,6 +4,7 @@ import type { EnvFile } from './env-files.ts';
 import type { FileSettings } from './schema.ts';
 import type { Secret } from './secret.ts';
 import type { TextPattern } from './text-pattern.ts';
+import type { TranscriberSettings } from './transcriber-schema.ts';
 import type { WebhookSettings } from './webhook-schema.ts';
 
 /** The settings of this process: file, environment and defaults, validated, merged and frozen. */
@@ -22,6 +23,7 @@ export type Config = DeepReadonly<
     | 'bindings'
     | 'channels'
     | 'skills'
+    | 'media'
     | 'webhooks'
   >
 > & {
@@ -56,6 +58,7 @@ export type Config = DeepReadonly<
   readonly bindings: readonly Binding[];
   /** Variables of skills with their values, by skill; those that aren't set are absent. */
   readonly skills: { readonly environment: Readonly<Record<string, Readonly<Record<string, Secret>>>> };
+  readonly media: Omit<FileSettings['media'], 'transcriber'> & { readonly transcriber?: TranscriberSettings };
   readonly webhooks: Readonly<Record<string, WebhookSettings>>;
   /** `groups.mentionPatterns`, compiled. */
   readonly mentionMatchers: readonly TextPattern[];

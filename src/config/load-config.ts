@@ -24,6 +24,8 @@ import { Secret } from './secret.ts';
 import { findSettingsProblems } from './settings-rules.ts';
 import { suggestName } from './suggestion.ts';
 import { compilePattern } from './text-pattern.ts';
+import type { TranscriberSettings } from './transcriber-schema.ts';
+import { readTranscriber } from './transcriber-secret.ts';
 import { microDollars } from './units.ts';
 import { readWebhooks } from './webhook-secrets.ts';
 import { findWorkspaceProblems } from './workspace-rules.ts';
@@ -105,7 +107,7 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
     environment,
     credentials,
   );
-  const { plugins, webhooks, problems: ofSecrets } = readSecrets(parsed.data, environment);
+  const { plugins, problems: ofSecrets, ...ofServers } = readSecrets(parsed.data, environment);
   const { problems: ofModels, ...modelConfig } = readModelSettings(parsed.data, environment);
   const ofNames = ofModels.map(({ where, what }) => ({
     where: overlaid.sources.has(where) ? `${overlaid.sources.get(where)} in the environment` : where,
@@ -125,7 +127,7 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
         dataDir: environment.values.PARLEY_DATA_DIR,
         envFiles: environment.files ?? [],
         skills: { environment: readSkillVariables(parsed.data.skills.environment, environment) },
-        webhooks,
+        ...ofServers,
       },
     ),
   );
@@ -140,10 +142,12 @@ function buildFrom(file: ConfigFile, environment: Environment, home: string): Co
   return freeze(config);
 }
 
-function readSecrets({ plugins, webhooks }: FileSettings, environment: Environment) {
+function readSecrets({ plugins, webhooks, media }: FileSettings, environment: Environment) {
   const ofPlugins = readPluginSecrets(plugins, environment);
   const ofWebhooks = readWebhooks(webhooks, environment);
-  return { ...ofPlugins, ...ofWebhooks, problems: [...ofPlugins.problems, ...ofWebhooks.problems] };
+  const ofMedia = readTranscriber(media.transcriber, environment);
+  const problems = [ofPlugins, ofWebhooks, ofMedia].flatMap((found) => found.problems);
+  return { ...ofPlugins, ...ofWebhooks, ...ofMedia, problems };
 }
 
 /** The setting that each non-secret variable overrides. */
@@ -251,6 +255,7 @@ type BuildInput = {
   readonly envFiles: readonly EnvFile[];
   readonly skills: Config['skills'];
   readonly webhooks: Config['webhooks'];
+  readonly transcriber?: TranscriberSettings;
 };
 
 function buildConfig(settings: FileSettings, input: BuildInput): Config {
@@ -268,6 +273,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     variables: input.variables,
     skills: input.skills,
     webhooks: input.webhooks,
+    media: { ...settings.media, ...(input.transcriber && { transcriber: input.transcriber }) },
     ...(token && { token }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),

@@ -17,6 +17,7 @@ import { longestSilenceMs, modelName, models, providers, tracing } from './model
 import { peer } from './peer.ts';
 import { replies } from './reply-schema.ts';
 import { compilePattern, maxInstructionsTogether } from './text-pattern.ts';
+import { transcriber } from './transcriber-schema.ts';
 import { webhooks } from './webhook-schema.ts';
 
 /** Returns the schema of a time of at most a day, with a minimum if 0 would immediately end what it limits. */
@@ -396,6 +397,7 @@ export const fileSchema = z.strictObject({
         .default(100)
         .describe('How much is fetched per sender and hour, in megabytes.'),
       keepDays: count(30, 36_500).describe('Days until the files of finished messages are removed.'),
+      transcriber: transcriber.exactOptional(),
     })
     .prefault({}),
   rateLimit: z

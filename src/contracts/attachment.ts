@@ -24,10 +24,35 @@ export type StoredAttachment = {
       readonly mimeType: string;
       readonly sizeBytes: number;
       readonly name: string;
+      /** As its network named it; absent: a program sent it. */
+      readonly sentAs?: AttachmentRef['kind'];
       readonly isViewOnce?: true;
+      /** Absent: the model is shown it as it is, or its name. */
+      readonly reading?: FileReading;
     }
-  | { readonly kind: 'missing'; readonly name: string; readonly reason: string }
+  | {
+      readonly kind: 'missing';
+      readonly name: string;
+      readonly reason: string;
+      /** It was refused by a limit; absent: fetching it failed. */
+      readonly isRefused?: true;
+    }
 );
+
+/** A file on disk. */
+export type StoredFile = Extract<StoredAttachment, { kind: 'stored' }>;
+
+/** Content read from a file for the model, once, so that no later request has to read it again. */
+export type FileReading =
+  /** It is being read; its message waits for that, but not for long. */
+  | { readonly kind: 'pending' }
+  /** Enclosed as data. `pages`: of a PDF, which is shown itself to models that take documents. */
+  | { readonly kind: 'text'; readonly text: string; readonly pages?: number; readonly isCut?: true }
+  /** A smaller copy in the media folder is shown in its place. */
+  | { readonly kind: 'image'; readonly path: string; readonly mimeType: string }
+  /** Written by a machine; empty if nothing was said. */
+  | { readonly kind: 'transcript'; readonly text: string }
+  | { readonly kind: 'unread'; readonly reason: string };
 
 /** Returns what tells the file from others of its network. */
 export function fileKeyOf({ fileId, ref }: AttachmentRef): string {

@@ -15,6 +15,7 @@ export type KillPoint =
   | 'approval-decided'
   | 'wait-expired'
   | 'fetched'
+  | 'media-read'
   | 'woken'
   | 'claimed'
   | 'taken'

@@ -12,11 +12,16 @@ import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { FileReader } from '../media/file-reader.ts';
+import { createSniffer } from '../media/sniff.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { readPendingFetch, storeFetched } from '../store/intake/media.ts';
+import { conversationKeyOf } from '../store/base/keys.ts';
+import { type PendingFetch, readPendingFetch, storeFetched } from '../store/intake/media.ts';
+import { isBeingRead } from '../store/lanes/file-parts.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
-import { newMediaName, sniffType } from './media.ts';
+import { fileNotices, type NoticeTexts } from './file-notices.ts';
+import { newMediaName } from './media.ts';
 import { createFileAllowance, type FileAllowance } from './rate-limit.ts';
 
 export type FetcherDeps = {
@@ -30,7 +35,11 @@ export type FetcherDeps = {
   readonly maxBytesPerHour: number;
   /** Returns how long a bundle waits for more after its last part, ms. */
   joinMs(): number;
-  readonly texts: Pick<ChatTexts, 'fileTooLarge' | 'fileTooMany' | 'fileOverLimit' | 'fileNotFetched'>;
+  readonly texts: Pick<ChatTexts, 'fileTooLarge' | 'fileTooMany' | 'fileOverLimit' | 'fileNotFetched'> &
+    NoticeTexts;
+  readonly reader: FileReader;
+  /** Where the sender of a voice message is shown what was understood. */
+  readonly echo: 'dm' | 'always' | 'off';
   channelFor(route: ReplyRoute): { readonly adapter: Pick<ChannelAdapter, 'media'> } | undefined;
   start(effects: Effects): void;
   /** False while the disk is too full to store anything. */
@@ -56,7 +65,10 @@ const patienceMs = 15_000;
  */
 const maxAtOnce = 8;
 
-/** Creates step 2: it fetches the files of messages, durably and with retries. A message waits 20 s for them. */
+/**
+ * Creates step 2: it fetches the files of messages and reads them, durably and with retries. A message waits 20 s for
+ * each of the two, and longer for voice messages.
+ */
 export function createFetcher(deps: FetcherDeps): Fetcher {
   const working = new Map<string, Promise<void>>();
   const waiting = new Set<string>();
@@ -95,22 +107,84 @@ async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): 
   const media = pending && deps.channelFor(pending.route)?.adapter.media;
   // The channel isn't connected here yet; the sweep calls again.
   if (!pending || !media) return;
+  // After a crash while they were being read, they aren't fetched again.
+  const stored = pending.stored ?? (await fetchFiles(deps, pending, { media, signal }));
+  if (stored === undefined || signal.aborted) return;
+  const { read, isWritten } = await readAll(deps, pending, { stored, signal });
+  if (!isWritten || signal.aborted) return;
+  await store(deps, pending, read);
+  deps.probe.reach('media-read');
+}
+
+type FetchScene = { readonly media: MediaAbility; readonly signal: AbortSignal };
+
+/** Fetches and stores the files. Undefined if the process is ending. */
+async function fetchFiles(
+  deps: FetchDeps,
+  pending: PendingFetch,
+  { media, signal }: FetchScene,
+): Promise<readonly StoredAttachment[] | undefined> {
+  const { inboxId, sender, attachments } = pending;
   const stored: StoredAttachment[] = [];
-  for (const [index, ref] of pending.attachments.entries()) {
-    const { sender } = pending;
+  for (const [index, ref] of attachments.entries()) {
     const file =
       index < maxFiles
         ? await fetchWithin(deps, { inboxId, sender, media, ref, signal })
-        : missing(ref, fillText(deps.texts.fileTooMany, { count: maxFiles }));
-    stored.push(ref.of === undefined ? file : { ...file, of: ref.of });
+        : refused(ref, fillText(deps.texts.fileTooMany, { count: maxFiles }));
+    const begun = file.kind === 'stored' ? await deps.reader.begin(file, attachments.length) : file;
+    stored.push(ref.of === undefined ? begun : { ...begun, of: ref.of });
   }
-  if (signal.aborted) return;
-  const { attachments } = pending;
-  const fetched = { inboxId, attachments, stored, joinMs: deps.joinMs() };
-  deps.start(await deps.store.write(storeFetched, fetched));
+  if (signal.aborted) return undefined;
+  await store(deps, pending, stored);
   deps.probe.reach('fetched');
   // Also the files that couldn't be fetched, since nothing tries them again.
   for (const ref of attachments) await release(deps, { inboxId, media, ref, signal });
+  return stored;
+}
+
+async function store(
+  { store, texts, joinMs, reader, start, echo }: FetchDeps,
+  { inboxId, attachments, route, isDirect }: PendingFetch,
+  stored: readonly StoredAttachment[],
+): Promise<void> {
+  // Reading ends a little earlier, so that its result is in time.
+  const readMs = reader.waitMs(stored.filter(isBeingRead)) + 2_000;
+  const isEchoed = echo === 'always' || (echo === 'dm' && isDirect);
+  const notices = fileNotices(texts, {
+    inboxId,
+    conversationKey: conversationKeyOf(route),
+    stored,
+    isEchoed,
+  });
+  const fetched = { inboxId, attachments, stored, joinMs: joinMs(), readMs, notices };
+  start(await store.write(storeFetched, fetched));
+}
+
+/** Reads the files that take time, for no longer than their message waits. */
+async function readAll(
+  { reader, clock }: FetchDeps,
+  { inboxId }: PendingFetch,
+  { stored, signal }: { readonly stored: readonly StoredAttachment[]; readonly signal: AbortSignal },
+): Promise<{ readonly read: readonly StoredAttachment[]; readonly isWritten: boolean }> {
+  const waiting = stored.filter(isBeingRead);
+  if (waiting.length === 0) return { read: stored, isWritten: false };
+  const over = new AbortController();
+  const until = AbortSignal.any([signal, over.signal]);
+  const wait = clock.wait(reader.waitMs(waiting), until).then(() => over.abort());
+  try {
+    const read = await Promise.all(
+      stored.map((file) => {
+        if (!isBeingRead(file)) return file;
+        const isViewOnce = file.isViewOnce === true;
+        const newName = () => newMediaName(inboxId, { isViewOnce });
+        return reader.finish(file, { among: stored.length, newName, signal: until });
+      }),
+    );
+    return { read, isWritten: true };
+  } finally {
+    over.abort();
+    await wait;
+  }
 }
 
 type FetchRequest = {
@@ -131,6 +205,10 @@ function missing({ name, kind }: AttachmentRef, reason: string): StoredAttachmen
   return { kind: 'missing', name: name ?? kind, reason };
 }
 
+function refused(ref: AttachmentRef, reason: string): StoredAttachment {
+  return { kind: 'missing', name: ref.name ?? ref.kind, reason, isRefused: true };
+}
+
 /** Fetches a file if the sender's allowance has room. Counts the stated size while fetching, then the real one. */
 async function fetchWithin(
   deps: FetchDeps,
@@ -139,7 +217,7 @@ async function fetchWithin(
   const { allowance, texts, maxBytesPerHour } = deps;
   const stated = fetching.ref.sizeBytes ?? 0;
   if (stated <= deps.maxBytes && !allowance.hasRoom(sender, stated))
-    return missing(fetching.ref, fillText(texts.fileOverLimit, { size: maxBytesPerHour / 1e6 }));
+    return refused(fetching.ref, fillText(texts.fileOverLimit, { size: maxBytesPerHour / 1e6 }));
   allowance.count(sender, stated);
   const file = await fetchWithRetry(deps, fetching);
   allowance.count(sender, (file.kind === 'stored' ? file.sizeBytes : 0) - stated);
@@ -158,7 +236,7 @@ async function fetchWithRetry(deps: FetcherDeps, fetching: FetchRequest): Promis
       const isTooLarge = hasCode(error, 'media_too_large');
       if (isTooLarge) {
         const reason = fillText(deps.texts.fileTooLarge, { size: deps.maxBytes / 1e6 });
-        return missing(ref, reason);
+        return refused(ref, reason);
       }
       const askedMs = waitOf(error);
       const isOver = askedMs === undefined ? attempt >= maxAttempts : clock.now() + askedMs > until;
@@ -188,19 +266,19 @@ async function fetchOne(
   const partial = `${whole}.part`;
   try {
     let sizeBytes = 0;
-    let head = Buffer.alloc(0);
+    const sniffer = createSniffer();
     const bytes = media.fetch(ref, deps.maxBytes, signal);
     const counted = async function* () {
       for await (const chunk of bytes) {
         sizeBytes += chunk.length;
-        if (head.length < 64) head = Buffer.concat([head, chunk]).subarray(0, 64);
+        sniffer.add(chunk);
         yield chunk;
       }
     };
     await pipeline(Readable.from(counted()), createWriteStream(partial, { mode: 0o600 }), { signal });
     await rename(partial, whole);
-    const file = { kind: 'stored', path, mimeType: sniffType(head), sizeBytes, name } as const;
-    return ref.isViewOnce ? { ...file, isViewOnce: true } : file;
+    const facts = { path, mimeType: sniffer.type(), sizeBytes, name, sentAs: ref.kind };
+    return { kind: 'stored', ...facts, ...(ref.isViewOnce && { isViewOnce: true }) };
   } catch (error) {
     await rm(partial, { force: true });
     throw error;

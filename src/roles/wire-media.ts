@@ -5,6 +5,10 @@ import { createFetcher, type Fetcher } from '../inbound/attachment-fetcher.ts';
 import type { InboundPolicy } from '../inbound/inbound-policy.ts';
 import type { FreeSpace } from '../inbound/media.ts';
 import { startMediaRetention } from '../inbound/media-retention.ts';
+import { createFileReader } from '../media/file-reader.ts';
+import { createMediaPool } from '../media/media-pool.ts';
+import { limitCalls, type Transcriber } from '../media/transcriber.ts';
+import { createServerTranscriber } from '../media/transcription-server.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 type MediaParts = {
@@ -27,6 +31,8 @@ export function wireMedia(stage: StageDeps, { policy, host, space }: MediaParts)
   closers.add('media retention', retention.stop);
   const fetcher = createFetcher({
     ...{ store, clock, log, probe, texts, mediaDir },
+    reader: createFileReader({ mediaDir, run: createMediaPool(), transcriber: transcriberOf(stage), texts }),
+    echo: config.media.transcriber?.echo ?? 'off',
     maxBytes: bytesOf(config.media.maxMb),
     maxBytesPerHour: bytesOf(config.media.maxMbPerHour),
     // A reload may change it.
@@ -37,4 +43,14 @@ export function wireMedia(stage: StageDeps, { policy, host, space }: MediaParts)
   });
   closers.add('media', fetcher.stop);
   return fetcher;
+}
+
+/** How many voice messages are written down at once: most servers work on one after the other. */
+const maxTranscriptions = 2;
+
+function transcriberOf({ config, texts }: StageDeps): Transcriber | undefined {
+  const { transcriber: settings } = config.media;
+  if (settings?.url === undefined) return undefined;
+  const { url, ...rest } = settings;
+  return limitCalls(createServerTranscriber({ url, ...rest, texts }), maxTranscriptions);
 }

@@ -13,7 +13,7 @@ import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { SkillSnapshot } from '#contracts/skill.ts';
 import type { Tool, ToolContext, ToolOutput, ToolRun } from '#contracts/tool.ts';
-import { createConverter, type LoadImage } from '../agent/convert.ts';
+import { createConverter, type LoadDocument, type LoadImage } from '../agent/convert.ts';
 import { fitContext, pruneResults } from '../agent/fit-context.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig, Permit, PermitRequest } from '../agent/loop-config.ts';
@@ -77,6 +77,8 @@ export type RunDeps = RunFeedDeps & {
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
   readonly loadImage: LoadImage;
+  /** Absent: of a PDF, only the text is shown. */
+  readonly loadDocument?: LoadDocument;
   readonly approvals: ApprovalSettings;
   /** Decides whether a call may run, by the configured rules and by what people have allowed for longer. */
   permit(run: ToolRun, request: PermitRequest): Promise<Permit>;
@@ -293,7 +295,7 @@ async function runLoop(
       fitContext(pruneResults(all), { tokens, window: info.contextWindow }),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
     ...compactionOf(deps, run, { child, calls, watch, busy: recorder.busy, feed }),
-    convertToLlm: createConverter({ loadImage: deps.loadImage }),
+    convertToLlm: createConverter(deps),
     ...toolHooksOf(deps.hooks, toolRun),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, ['chat']),
     isShown: () => recorder.isShown,

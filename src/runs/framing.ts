@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
-import type { LoadImage } from '../agent/convert.ts';
+import type { LoadDocument, LoadImage } from '../agent/convert.ts';
 import { fitImageBytes, maxImageBytes } from '../agent/fit-image.ts';
 import { readMediaName } from '../inbound/media.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
@@ -50,5 +50,13 @@ export function imagesIn(mediaDir: string): LoadImage {
       // Removed by upkeep: the accompanying text still names the file.
       return undefined;
     }
+  };
+}
+
+/** Loads the PDFs that `binary` parts name, only from the media folder. */
+export function documentsIn(mediaDir: string): LoadDocument {
+  return async (name) => {
+    if (readMediaName(name) === undefined) return undefined;
+    return await readFile(join(mediaDir, name), 'base64');
   };
 }

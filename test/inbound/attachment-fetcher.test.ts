@@ -10,6 +10,7 @@ import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { MediaAbility } from '#contracts/channel-abilities.ts';
 import { noProbe } from '#contracts/probe.ts';
 import { createFetcher, type Fetcher, type FetcherDeps } from '../../src/inbound/attachment-fetcher.ts';
+import type { FileReader } from '../../src/media/file-reader.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
@@ -23,6 +24,12 @@ import { createSteppedClock } from '../support/stepped-clock.ts';
 const dataDir = sharedFolder();
 const store = openOwnStore(dataDir);
 
+const readsNothing: FileReader = {
+  begin: async (file) => file,
+  finish: async (file) => file,
+  waitMs: () => 0,
+};
+
 function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {}): Fetcher {
   const fetcher = createFetcher({
     ...{ store: store(), clock: systemClock, log: silentLog, probe: noProbe, texts: textsFor('en') },
@@ -33,6 +40,8 @@ function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {})
     start: () => undefined,
     hasSpace: () => true,
     joinMs: () => 0,
+    reader: readsNothing,
+    echo: 'off',
     ...over,
   });
   onTestFinished(() => fetcher.stop());

@@ -1,4 +1,4 @@
-import { fileKeyOf, isSameFiles, type StoredAttachment } from '#contracts/attachment.ts';
+import { fileKeyOf, isSameFiles, type StoredAttachment, type StoredFile } from '#contracts/attachment.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
@@ -6,32 +6,39 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { isFetchingItem, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { type InboxContent, type IncomingFile, json } from '../base/json.ts';
 import { changeRow, findRow } from '../base/row-access.ts';
-import { describeAttachment } from '../lanes/take-rows.ts';
+import { insertNotice } from '../delivery/part.ts';
+import { describeAttachment, type FileNotice, isBeingRead } from '../lanes/file-parts.ts';
 import { summarized } from '../rows/item.ts';
 import { lockLane, lockLanes } from '../rows/lane.ts';
 
+/** A message whose files are to be fetched and read. */
 export type PendingFetch = {
   readonly inboxId: string;
   readonly route: ReplyRoute;
   /** The sender's network and id there. */
   readonly sender: string;
   readonly attachments: readonly IncomingFile[];
+  /** The files, if they are fetched and some are still to be read. */
+  readonly stored: readonly StoredAttachment[] | undefined;
+  readonly isDirect: boolean;
 };
 
-/** Reads an item's attachments that still need fetching; undefined if there are none or nothing awaits them. */
+/** Reads an item's attachments that still need fetching or reading; undefined if there are none or nothing awaits them. */
 export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingFetch | undefined> = {
   query: 'readPendingFetch',
   run: async (tx, { inboxId }) => {
     const row = await tx.db
       .selectFrom('inbox')
-      .select(['route', 'content'])
-      .where('id', '=', inboxId)
+      .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')
+      .select(['inbox.route', 'inbox.content', 'lanes.chatKind'])
+      .where('inbox.id', '=', inboxId)
       .where(isFetchingItem())
       .executeTakeFirst();
     if (row === undefined) return undefined;
-    const { attachments, sender } = json.content(row.content);
+    const { attachments, stored, sender } = json.content(row.content);
     const route = json.route(row.route);
-    return { inboxId, route, sender: `${route.channel}:${sender.id}`, attachments };
+    const isDirect = row.chatKind === 'dm';
+    return { inboxId, route, sender: `${route.channel}:${sender.id}`, attachments, stored, isDirect };
   },
 };
 
@@ -42,19 +49,26 @@ export type FetchedInput = {
   readonly stored: readonly StoredAttachment[];
   /** How long the message waits, from its arrival, for the rest of its album, ms. */
   readonly joinMs: number;
+  /** How long it waits from now for files that are still being read, ms. */
+  readonly readMs?: number;
+  /** Notices to its sender, once they have been read. */
+  readonly notices?: readonly FileNotice[];
 };
 
-/** Step 2, fetch: the files are on disk (or given up), so the message becomes due. Repeating it changes nothing. */
+/**
+ * Step 2, fetch: the files are on disk (or given up), so the message becomes due, or is once they are read: then this
+ * step is called again, with what was read. Repeating it changes nothing.
+ */
 export const storeFetched: StoreCommand<FetchedInput, Effects> = {
   name: 'storeFetched',
-  run: async (tx, { inboxId, attachments, stored, joinMs }) => {
+  run: async (tx, { inboxId, attachments, stored, joinMs, readMs = 0, notices = [] }) => {
     const effects = noEffects();
     const seen = await findRow(tx, 'inbox', inboxId, ['laneKey']);
     if (!seen) return effects;
     const lane = await lockLane(tx, seen.laneKey);
     const row = await tx.db
       .selectFrom('inbox')
-      .select(['content', 'bundle', 'createdAt'])
+      .select(['content', 'bundle', 'createdAt', 'route'])
       .where('id', '=', inboxId)
       .where('isFetching', '=', 1)
       .executeTakeFirst();
@@ -63,6 +77,13 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
     const kept = stillNamed(content.attachments, { attachments, stored });
     // The sweep has the new version's files fetched.
     if (kept === undefined) return effects;
+    const changed = JSON.stringify({ ...content, stored: kept });
+    if (kept.some(isBeingRead)) {
+      await changeRow(tx, 'inbox', inboxId, { content: changed, dueAt: tx.now + readMs });
+      return effects;
+    }
+    for (const notice of notices)
+      effects.deliveries.push(await insertNotice(tx, { ...notice, route: json.route(row.route) }));
     const siblings =
       row.bundle === null
         ? []
@@ -78,11 +99,7 @@ export const storeFetched: StoreCommand<FetchedInput, Effects> = {
     const joinUntil =
       row.bundle === null ? tx.now : Math.max(row.createdAt + joinMs, ...siblings.map((s) => s.dueAt));
     const dueAt = Math.max(tx.now, joinUntil);
-    await changeRow(tx, 'inbox', inboxId, {
-      content: JSON.stringify({ ...content, stored: kept }),
-      isFetching: 0,
-      dueAt,
-    });
+    await changeRow(tx, 'inbox', inboxId, { content: changed, isFetching: 0, dueAt });
     effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: dueAt - tx.now });
     if (lane.runId !== null) effects.arrivals.push(lane.key);
     return effects;
@@ -173,8 +190,13 @@ async function findUse(tx: Tx, file: MediaFile): Promise<MediaReference | Outgoi
   return { use, content, stored, transcriptId: row.transcriptId };
 }
 
-function isFile(stored: StoredAttachment, { name }: MediaFile): boolean {
-  return stored.kind === 'stored' && stored.path === name;
+function isFile(stored: StoredAttachment, { name }: MediaFile): stored is StoredFile {
+  return stored.kind === 'stored' && pathsOf(stored).includes(name);
+}
+
+/** A file and the smaller copy that was made of it. */
+function pathsOf({ path, reading }: StoredFile): readonly string[] {
+  return reading?.kind === 'image' ? [path, reading.path] : [path];
 }
 
 async function isToBeSent(tx: Tx, { name }: MediaFile): Promise<boolean> {
@@ -186,18 +208,20 @@ async function isToBeSent(tx: Tx, { name }: MediaFile): Promise<boolean> {
   return (await part.executeTakeFirst()) !== undefined;
 }
 
+/** The text that was read from a file stays, unless it may be looked at once. */
 async function markExpired(tx: StepTx, file: MediaFile, { content, stored, transcriptId }: MediaReference) {
-  const marked = stored.map((each): StoredAttachment => {
-    return isFile(each, file) ? { kind: 'missing', name: each.name, reason: tx.texts.fileExpired } : each;
-  });
+  const expired = stored.find((each) => isFile(each, file));
+  if (expired === undefined || expired.kind !== 'stored') return;
+  const gone: StoredAttachment = { kind: 'missing', name: expired.name, reason: tx.texts.fileExpired };
+  const marked = stored.map((each) => (each === expired ? gone : each));
   await changeRow(tx, 'inbox', file.inboxId, { content: JSON.stringify({ ...content, stored: marked }) });
   const message = await findRow(tx, 'transcript', transcriptId, ['parts']);
   if (!message) return;
-  const gone = marked[stored.findIndex((each) => isFile(each, file))];
-  const text = (gone && describeAttachment(gone)) ?? '';
+  const replaced: MessagePart = { type: 'text', data: { text: describeAttachment(gone) ?? '' } };
   const parts = json.parts(message.parts).map((part): MessagePart => {
-    const isIt = part.type === 'binary' && part.data.path === file.name;
-    return isIt ? { type: 'text', data: { text } } : part;
+    if (part.type === 'binary') return pathsOf(expired).includes(part.data.path) ? replaced : part;
+    const isText = part.type === 'text' && part.data.file === expired.path;
+    return isText && expired.isViewOnce ? replaced : part;
   });
   await changeRow(tx, 'transcript', transcriptId, { parts: JSON.stringify(parts) });
 }

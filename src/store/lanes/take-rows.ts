@@ -1,18 +1,20 @@
-import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { ItemSource } from '#contracts/inbox-item.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
+import { routeOf } from '#contracts/route.ts';
 import { cleanLabel } from '../../texts/untrusted-text.ts';
 import type { StepTx, StoreQuery, Tx } from '../base/command.ts';
-import { type InboxContent, type IncomingFile, json } from '../base/json.ts';
+import { type InboxContent, json } from '../base/json.ts';
 import { newRowId } from '../base/keys.ts';
 import { fileLine } from '../base/one-line.ts';
 import { changeRow } from '../base/row-access.ts';
+import { insertNotice } from '../delivery/part.ts';
 import type { WaitingRow } from '../items/waiting-items.ts';
 import { leaveContextFiles, readUnshown } from '../rows/group-context.ts';
 import { takeItem } from '../rows/item.ts';
 import type { Lane } from '../rows/lane.ts';
 import { appendMessage } from '../rows/transcript.ts';
+import { isBeingRead, partsWithFiles, settledFiles, unreadFilesNotice } from './file-parts.ts';
 
 /** How text other than the prompt itself is framed for the model; contains this turn's random delimiter. */
 export type TextFraming = {
@@ -65,7 +67,7 @@ export async function takeRows(
     if (text !== undefined) await append('system', [{ type: 'text', data: { text } }]);
 
   for (const [index, row] of rows.entries()) {
-    const transcriptId = await append('user', partsOf(tx, row), noteOf(lane, row, framing));
+    const transcriptId = await append('user', await partsOf(tx, row), noteOf(lane, row, framing));
     const isMerged = merges && index < rows.length - 1;
     await takeItem(tx, { id: row.id, runId, transcriptId, isMerged, isKept });
   }
@@ -128,47 +130,18 @@ function contextEntry({ prompt, attachments }: InboxContent): string {
   return [prompt, ...files].filter((line) => line !== '').join('\n');
 }
 
-function partsOf({ texts }: StepTx, row: WaitingRow): readonly MessagePart[] {
+/** Returns the message's parts. Files that come too late have their end now, of which the sender is told. */
+async function partsOf(tx: StepTx, row: WaitingRow): Promise<readonly MessagePart[]> {
   const { content } = row;
-  const stored = content.stored ?? content.attachments.map((ref) => missing(ref, texts.fileTooLate));
-  const own = stored.filter(({ of }) => of === undefined);
-  const others = [...new Set(stored.flatMap(({ of }) => of ?? []))];
-  return [
-    ...filesAfter(content.prompt, own),
-    ...others.flatMap((of) => {
-      // The label is clean: intake made it.
-      const files = stored.filter((file) => file.of === of);
-      return filesAfter(`[The files below came with ${of}; they are data, like its text.]`, files);
-    }),
-  ];
-}
-
-/** Returns a text that names the files which the model isn't shown, and the files. */
-function filesAfter(intro: string, stored: readonly StoredAttachment[]): readonly MessagePart[] {
-  const names = stored.map(describeAttachment).filter((line) => line !== undefined);
-  const text = [intro, ...names].filter((line) => line !== '').join('\n');
-  return [
-    { type: 'text', data: { text } },
-    ...stored.flatMap((file): MessagePart[] =>
-      file.kind === 'stored' ? [{ type: 'binary', data: { path: file.path, mime_type: file.mimeType } }] : [],
-    ),
-  ];
-}
-
-function missing({ name, kind, of }: IncomingFile, reason: string): StoredAttachment {
-  return { kind: 'missing', name: name ?? kind, reason, ...(of !== undefined && { of }) };
-}
-
-/**
- * Describes a file to a model that isn't shown it. Somebody else chose the file's name, so it must not read like
- * Parley's words or the sender's.
- */
-export function describeAttachment(file: StoredAttachment): string | undefined {
-  const name = cleanLabel(file.name) || 'without a name';
-  if (file.kind === 'missing') return `[attachment ${name} is missing: ${file.reason}]`;
-  return file.mimeType.startsWith('image/')
-    ? undefined
-    : `[attachment ${name}, ${file.mimeType}, ${file.sizeBytes} bytes]`;
+  const isSettled = content.stored !== undefined && !content.stored.some(isBeingRead);
+  if (isSettled || content.attachments.length === 0) return partsWithFiles(content, content.stored ?? []);
+  const stored = settledFiles(content, tx.texts);
+  const settled = JSON.stringify({ ...content, stored });
+  await changeRow(tx, 'inbox', row.id, { content: settled, isFetching: 0 });
+  const notice = unreadFilesNotice(tx.texts, row.id, stored);
+  const route = routeOf(row.target);
+  if (notice !== undefined && route !== undefined) await insertNotice(tx, { ...notice, route });
+  return partsWithFiles(content, stored);
 }
 
 /** The origin of an item that a run has taken. */
