@@ -22,7 +22,7 @@ const maxLength = 50_000;
 const remark = /[[(*][^\])*\n]{0,80}[\])*]|[♪♫]+/g;
 
 /** Returns the words of a transcript; empty if it consists only of remarks. */
-export function wordsOf(transcript: string): string {
+export function spokenWords(transcript: string): string {
   const text = transcript.trim();
   return /[\p{L}\p{N}]/u.test(text.replaceAll(remark, '')) ? text.slice(0, maxLength).toWellFormed() : '';
 }

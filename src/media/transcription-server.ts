@@ -2,7 +2,7 @@ import { openAsBlob } from 'node:fs';
 import { z } from 'zod';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
-import { type Transcriber, type Transcription, type VoiceFile, wordsOf } from './transcriber.ts';
+import { type Transcriber, type Transcription, type VoiceFile, spokenWords } from './transcriber.ts';
 
 export type TranscriptionServer = {
   /** The base address of the API, such as `http://127.0.0.1:8000/v1`, or the complete address of whisper.cpp's `/inference`. */
@@ -97,7 +97,7 @@ function judge({ texts }: TranscriptionServer, { status, body }: ServerAnswer): 
     return { kind: 'failed', reason: fillText(texts.voiceRefused, { detail: detail || status }) };
   }
   const text = textIn(content, body);
-  if (text !== undefined) return { kind: 'heard', text: wordsOf(text) };
+  if (text !== undefined) return { kind: 'heard', text: spokenWords(text) };
   const detail = cleanLabel(errorIn(content) ?? '');
   const reason = detail === '' ? texts.voiceNoTranscript : fillText(texts.voiceRefused, { detail });
   return { kind: 'failed', reason };

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { limitCalls, wordsOf } from '../../src/media/transcriber.ts';
+import { limitCalls, spokenWords } from '../../src/media/transcriber.ts';
 import { createServerTranscriber, type TranscriptionServer } from '../../src/media/transcription-server.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { type answers, startTranscriber, type Transcribing } from '../platforms/transcriber/server.ts';
@@ -105,6 +105,6 @@ describe('a transcript', () => {
     ['[laughs] well', '[laughs] well'],
     ['Ja (vielleicht)', 'Ja (vielleicht)'],
   ])('takes the words of the transcript %j', (transcript, words) => {
-    expect(wordsOf(transcript)).toBe(words);
+    expect(spokenWords(transcript)).toBe(words);
   });
 });

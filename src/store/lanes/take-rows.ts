@@ -67,7 +67,7 @@ export async function takeRows(
     if (text !== undefined) await append('system', [{ type: 'text', data: { text } }]);
 
   for (const [index, row] of rows.entries()) {
-    const transcriptId = await append('user', await partsOf(tx, row), noteOf(lane, row, framing));
+    const transcriptId = await append('user', await partsToShow(tx, row), noteOf(lane, row, framing));
     const isMerged = merges && index < rows.length - 1;
     await takeItem(tx, { id: row.id, runId, transcriptId, isMerged, isKept });
   }
@@ -131,7 +131,7 @@ function contextEntry({ prompt, attachments }: InboxContent): string {
 }
 
 /** Returns the message's parts. Files that come too late have their end now, of which the sender is told. */
-async function partsOf(tx: StepTx, row: WaitingRow): Promise<readonly MessagePart[]> {
+async function partsToShow(tx: StepTx, row: WaitingRow): Promise<readonly MessagePart[]> {
   const { content } = row;
   const isSettled = content.stored !== undefined && !content.stored.some(isBeingRead);
   if (isSettled || content.attachments.length === 0) return partsWithFiles(content, content.stored ?? []);
