@@ -2,7 +2,7 @@ import { openAsBlob } from 'node:fs';
 import { z } from 'zod';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
-import { type Transcriber, type Transcription, type VoiceFile, spokenWords } from './transcriber.ts';
+import { spokenWords, type Transcriber, type Transcription, type VoiceFile } from './transcriber.ts';
 
 export type TranscriptionServer = {
   /** The base address of the API, such as `http://127.0.0.1:8000/v1`, or the complete address of whisper.cpp's `/inference`. */
