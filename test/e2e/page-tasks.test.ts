@@ -30,7 +30,10 @@ test('follows a task that another process works on, from its graph to the answer
   await task.getByText('Instructions').waitFor();
   await task.getByText('Result', { exact: true }).waitFor();
   await task.getByRole('button', { name: 'Show its log' }).click();
-  await page.getByRole('dialog').getByText(/said: /).waitFor();
+  await page
+    .getByRole('dialog')
+    .getByText(/said: /)
+    .waitFor();
   await page.keyboard.press('Escape');
   expect(await axeViolations(page)).toEqual([]);
 });

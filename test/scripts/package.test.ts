@@ -63,7 +63,8 @@ it('installs, starts and serves the package that "npm pack" makes', async () => 
     const link = /http:\S+/.exec(shown)?.[0] ?? '';
     const page = await fetch(new URL('/', link));
     expect(await page.text()).toContain('<title>');
-    expect((await fetch(new URL('/vendor/preact.js', link))).status).toBe(200);
+    for (const library of ['preact', 'dagre'])
+      expect((await fetch(new URL(`/vendor/${library}.js`, link))).status).toBe(200);
   } finally {
     gateway.kill('SIGTERM');
   }
