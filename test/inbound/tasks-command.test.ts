@@ -155,7 +155,7 @@ describeEachDatabase('/tasks', (open, beside) => {
   it('says that /stop has stopped a task, also while its agent does a part of it itself', async () => {
     const { worker, ann, ask, taskId } = await aScene({ nodes: [{ id: 'mine', agent: 'self' }] });
     expect(await ask(ann, '/stop')).toBe(textsFor('en').stopped);
-    expect(await worker.show(taskId)).toMatchObject({ state: 'failed', error: 'stop' });
+    expect(await worker.show(taskId)).toMatchObject({ state: 'failed', error: 'stopped' });
     expect(await ask(ann, '/stop')).toBe(textsFor('en').nothingToStop);
   });
 

@@ -24,6 +24,13 @@ export type StopReason = 'stop' | 'reset' | 'parent-ended' | 'asked' | 'timeout'
 /** How long a run has to end on its own, ms; then a sweep fences it, so that nothing keeps running after 10 s. */
 const stopGraceMs = 8_000;
 
+/** Why the tasks of a stopped tree have failed, for people. */
+const wordsFor: Readonly<Record<StopReason, string>> = {
+  ...{ stop: 'stopped', asked: 'stopped', reset: 'stopped by a new conversation' },
+  'parent-ended': 'stopped with the run above it',
+  timeout: 'out of time',
+};
+
 export type TreeStop = {
   readonly sessionId: string;
   readonly reason: StopReason;
@@ -46,7 +53,7 @@ export async function stopTree(tx: StepTx, stop: TreeStop, effects: Effects): Pr
     children.push(...level);
     if (level.length > 0) levels.push({ sessionIds: level.map(({ id }) => id) });
   }
-  for (const of of levels) await stopTasks(tx, { ...of, reason: stop.reason }, effects);
+  for (const of of levels) await stopTasks(tx, { ...of, reason: wordsFor[stop.reason] }, effects);
   const queued = children.filter(({ state }) => state === 'queued');
   const active = children.filter(({ state }) => state !== 'queued');
   for (const child of [...queued, ...active.toReversed()]) await stopOne(tx, child, stop.reason, effects);

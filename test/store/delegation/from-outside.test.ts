@@ -37,7 +37,7 @@ describeEachDatabase('a task that people stop', (open) => {
     await worker.accept(stopBy(conversation, 'bob'));
     expect((await worker.show(taskId)).endedAt).toBeUndefined();
     await worker.accept(stopBy(conversation, 'ann'));
-    expect(await worker.show(taskId)).toMatchObject({ state: 'failed', error: 'stop' });
+    expect(await worker.show(taskId)).toMatchObject({ state: 'failed', error: 'stopped' });
     expect(await waiting(lane.key)).toEqual([]);
     await worker.settle();
     expect(await worker.claim(lane.key)).toMatchObject({ kind: 'idle' });
@@ -69,7 +69,7 @@ describeEachDatabase('a task that people stop', (open) => {
     const run = await worker.claimRun(bot.laneOf(peer).key);
     const taskId = await worker.delegateIn(run, [{ id: 'mine', agent: 'self' }]);
     await open().write(revokeOnConsole, { ref: `test:${peer}`, by: atConsole });
-    expect(await worker.show(taskId)).toMatchObject({ state: 'failed', error: 'stop' });
+    expect(await worker.show(taskId)).toMatchObject({ state: 'failed', error: 'stopped' });
     expect(await worker.claim(bot.laneOf(peer).key)).toMatchObject({ kind: 'idle' });
   });
 
