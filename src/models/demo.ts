@@ -290,7 +290,7 @@ function delegateDiamond(said: string, tools: readonly ToolSpec[]): DemoTurn {
     instructions: `Combine both answers about “${topic}”.`,
     dependsOn,
   };
-  const input = { title: `A text about “${topic}”`, subtasks: [...subtasks, draft] };
+  const input = { title: `A text about ${topic}`, subtasks: [...subtasks, draft] };
   return { text: `${LABEL} I'm breaking that into four subtasks.`, calls: [{ name: tool.name, input }] };
 }
 

@@ -16,7 +16,7 @@ describe.concurrent('a message that asks the demo model to delegate', () => {
     await untilAtRest(stage.dataDir, 1);
     const [begun, answer] = person.standing();
     expect(begun).toContain('The answer comes when all have ended.');
-    expect(answer).toContain('A text about “tea”, made from these results:');
+    expect(answer).toContain('A text about tea, made from these results:');
     for (const id of ['outline', 'facts', 'views'])
       expect(answer).toMatch(new RegExp(`${id} \\(main\\): \\S`));
     expect(answer).toContain(

@@ -45,12 +45,12 @@ describeEachDatabase('/tasks', (open, beside) => {
   it('lists the tasks of the conversation, and shows one with its subtasks', async () => {
     const { worker, ann, ask, taskId, short } = await aScene();
     expect(await ask(ann, '/tasks')).toBe(
-      `${short} “Compare suppliers”: 0 of 3 subtasks have ended\nUse /tasks show, stop, retry or steer plus the id.`,
+      `${short} “Compare suppliers”: 0 of 3 subtasks ended\nUse /tasks show, stop, retry or steer plus the id.`,
     );
     await worker.finish(taskId, 'a');
     expect(await ask(ann, `/tasks show ${short}`)).toMatch(
       new RegExp(
-        `^${short} “Compare suppliers”: 1 of 3 subtasks have ended\n` +
+        `^${short} “Compare suppliers”: 1 of 3 subtasks ended\n` +
           '· a \\(main\\): done, \\d+ s\n· b \\(research\\): at work, \\d+ s\n· mine \\(self\\): at work, \\d+ s\n' +
           'Agent main, tokens of the subtasks: [1-9]\\d*, cost \\$0\\.0000$',
       ),
@@ -67,7 +67,7 @@ describeEachDatabase('/tasks', (open, beside) => {
     await worker.finish(taskId, 'n0');
     const said = (await ask(ann, `/tasks show ${short}`)) ?? '';
     expect(said.split('\n').map((line) => line.replace(/, \d+ s$/, ''))).toEqual([
-      `${short} “Compare suppliers”: 1 of 40 subtasks have ended`,
+      `${short} “Compare suppliers”: 1 of 40 subtasks ended`,
       ...['· n1 (main): at work', '· n2 (main): at work', '· n3 (main): at work'],
       'Not listed: waiting: 36, done: 1',
       expect.stringMatching(/^Agent main/),

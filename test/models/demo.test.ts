@@ -155,7 +155,7 @@ describe('the demo model', () => {
     const events = await eventsOf(aDemo().demo, aRequest({ messages, tools }));
     const json = events.flatMap((event) => (event.type === 'tool_use_delta' ? [event.json] : [])).join('');
     const { title, subtasks } = delegateInputSchema.parse(JSON.parse(json));
-    expect(title).toBe('A text about “green tea”');
+    expect(title).toBe('A text about green tea');
     expect(subtasks.map(({ id, agent, dependsOn }) => [id, agent, dependsOn])).toEqual([
       ['outline', 'main', []],
       ['facts', 'clerk', ['outline']],
@@ -190,12 +190,12 @@ describe('the demo model', () => {
     expect(clock.waits.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(2000);
 
     const results = [{ ...aResult('facts'), result: said }, aResult('draft', 'skipped')];
-    const task = { id: 't1', title: 'A text about “tea”', results };
+    const task = { id: 't1', title: 'A text about tea', results };
     expect(textIn(await say(synthesisPrompt({ ...task, error: null })))).toMatch(
-      /A text about “tea”, made from these results:\n- facts \(main\): “tea” is what.*\n- draft \(main\): skipped$/,
+      /A text about tea, made from these results:\n- facts \(main\): “tea” is what.*\n- draft \(main\): skipped$/,
     );
     expect(textIn(await say(synthesisPrompt({ ...task, error: 'draft: it failed' })))).toContain(
-      'A text about “tea” failed: draft: it failed. This is what there is:\n- facts',
+      'A text about tea failed: draft: it failed. This is what there is:\n- facts',
     );
   });
 
