@@ -20,6 +20,7 @@ import type { Report, Sheet } from './sheet.ts';
 import { measureShell } from './shell.ts';
 import { measureStart, measureStartOfAll, measureUnusedOpenAi } from './start.ts';
 import { measureSteer } from './steer.ts';
+import { measureTasks } from './tasks.ts';
 import { measureWeb } from './web.ts';
 
 export type Pace = {
@@ -146,6 +147,22 @@ const parts: Readonly<Record<string, Part>> = {
       ...(await measureCrowd(repeats)),
       ...(await measureFinish(isQuick ? 50 : 300)),
     ],
+  },
+  tasks: {
+    title: 'Graphs of subtasks',
+    about: [
+      'In the store alone: peers answer at once. The time of a subtask includes the dispatch, the claim and the answer of',
+      'its peer, and its reply; that of a message includes its arrival, claim and answer.',
+    ],
+    measure: async ({ isQuick }) => {
+      const sizes = isQuick ? { nodes: 200, graphs: 10 } : { nodes: 1_000, graphs: 50 };
+      const cluster = await findPostgres();
+      try {
+        return [...(await measureTasks(sizes)), ...(cluster ? await measureTasks(sizes, cluster.url) : [])];
+      } finally {
+        await cluster?.stop();
+      }
+    },
   },
   budgets: {
     title: 'A shared budget',

@@ -211,6 +211,11 @@ describe('graphs that others got wrong', () => {
     expect(states).toEqual({ a: 'done', b: 'done' });
   });
 
+  it('tries three times, and fails then', () => {
+    const { said } = played('a(retry) b', 'fails a', 'fails a', 'fails a');
+    expect(said).toEqual(['dispatch a', 'dispatch a', 'failed a', 'failed b', 'finish failed']);
+  });
+
   it('touches no sibling when one is tried again, and starts none twice', () => {
     const { said } = played('a(retry) b c d e', 'ok b', 'fails a', 'ok c', 'fails a', 'ok d', 'ok e', 'ok a');
     expect(said.filter((word) => word.startsWith('dispatch'))).toEqual(['dispatch a', 'dispatch a']);
