@@ -6,13 +6,12 @@ import { settleTask } from '../src/store/delegation/settle-task.ts';
 import type { StoreSettings } from '../src/store/open-configured.ts';
 import { aCoordinator, type Node } from '../test/store/delegation/a-coordinator.ts';
 import { openStore } from '../test/support/open-store.ts';
-import { now } from './clock.ts';
 import type { Figure } from './figure.ts';
 
 type Sizes = { readonly nodes: number; readonly graphs: number };
 
 /**
- * Measures the time per subtask of large graphs against that of a message that is answered, the end of one of 200
+ * Measures the processor time per subtask of large graphs against that of a message that is answered, the end of one of 200
  * siblings, and many graphs at once on two workers. `url`: of a PostgreSQL database of its own; absent: SQLite.
  */
 export async function measureTasks(sizes: Sizes, url?: string): Promise<readonly Figure[]> {
@@ -47,10 +46,12 @@ export async function measureTasks(sizes: Sizes, url?: string): Promise<readonly
   }
 }
 
+/** Returns the processor time of `act`, ms, including the writer thread's, but not that of PostgreSQL. */
 async function timed(times: number, act: () => Promise<unknown>): Promise<number> {
-  const since = now();
+  const since = process.cpuUsage();
   for (let time = 0; time < times; time++) await act();
-  return (now() - since) / times;
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000 / times;
 }
 
 type Worker = ReturnType<typeof aWorkerOn>;
