@@ -6,6 +6,7 @@
  * have to stop are left to `settleTask`, since other lanes must not be locked here.
  */
 import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { ChildRole } from '#contracts/child.ts';
 import type { SessionKey } from '#contracts/ids.ts';
@@ -32,6 +33,7 @@ import {
   messageIdOf,
   postMessage,
   readNodes,
+  readOpenNodes,
   readOpenTasks,
   readTask,
   reopenSubtask,
@@ -73,11 +75,13 @@ export type RecordedReply = 'recorded' | 'late' | 'orphan';
  */
 export async function recordReply(tx: StepTx, reply: SubtaskReply, effects: Effects): Promise<RecordedReply> {
   const task = await readTask(tx, reply.taskId);
-  const nodes = task ? await readNodes(tx, task.id) : [];
+  const nodes = task?.state === 'executing' ? await readOpenNodes(tx, task.id) : [];
   const node = nodes.find(({ id }) => id === reply.subtaskId);
-  if (!task || !node) return archive(tx, reply, 'orphan');
-  const isCurrent = node.state === 'dispatched' && node.tries === reply.try;
-  if (task.state !== 'executing' || !isCurrent) return archive(tx, reply, 'late');
+  const isCurrent = node?.state === 'dispatched' && node.tries === reply.try;
+  if (!task || !isCurrent) {
+    const known = await subtaskTexts.first(tx, { taskId: reply.taskId, id: reply.subtaskId });
+    return archive(tx, reply, known ? 'late' : 'orphan');
+  }
   await postReply(tx, task, reply);
   const event = { ...reply, kind: 'reply', id: node.id } as const;
   const why = reply.error ?? 'it failed';
@@ -136,7 +140,7 @@ export async function moveOn(tx: StepTx, move: Move, effects: Effects): Promise<
   for (const action of actions) {
     if (action.kind === 'finish') {
       if (action.status !== 'stopped')
-        await aggregate(tx, { task, nodes, error: action.status === 'failed' ? error : null }, effects);
+        await aggregate(tx, { task, error: action.status === 'failed' ? error : null }, effects);
       continue;
     }
     const node = nodes.get(action.id);
@@ -146,24 +150,20 @@ export async function moveOn(tx: StepTx, move: Move, effects: Effects): Promise<
       const ofTask = event.kind === 'stop' ? error : `stopped: ${error}`;
       const why = action.state === 'done' ? null : (whyOf?.get(node.id) ?? ofTask);
       await endSubtask(tx, { taskId: task.id, id: node.id, state: action.state, error: why });
-      nodes.set(node.id, { ...node, state: action.state, error: why });
       if (action.stops !== true) continue;
       await markHandled(tx, messageIdOf({ taskId: task.id, subtaskId: node.id, try: node.tries }, 'task'));
       isUnsettled = true;
     } else if (dispatched < dispatchedAtOnce) {
       dispatched += 1;
-      await dispatch(tx, { task, nodes, node, try: action.try }, effects);
+      await dispatch(tx, { task, node, try: action.try }, effects);
     } else isUnsettled = true;
   }
   await touchTask(tx, task.id, isUnsettled);
   effects.tasks.push({ id: task.id, laneKey: task.laneKey, isUnsettled });
 }
 
-type Nodes = ReadonlyMap<string, TaskNode>;
-
 type NodeDispatch = {
   readonly task: Task;
-  readonly nodes: Nodes;
   readonly node: TaskNode;
   readonly try: number;
 };
@@ -173,14 +173,10 @@ type NodeDispatch = {
  * one commit.
  */
 async function dispatch(tx: StepTx, to: NodeDispatch, effects: Effects): Promise<void> {
-  const { task, nodes, node } = to;
+  const { task, node } = to;
   const of = { taskId: task.id, subtaskId: node.id, try: to.try };
-  const texts = await subtaskTexts.one(tx, { taskId: task.id, id: node.id });
-  const upstream = await readContributions(
-    tx,
-    task.id,
-    node.dependsOn.flatMap((id) => nodes.get(id) ?? []),
-  );
+  const { dependsOn, ...texts } = await subtaskTexts.one(tx, { taskId: task.id, id: node.id });
+  const upstream = await readContributions(tx, task.id, json.strings(dependsOn));
   const from = task.agentId;
   const body = subtaskPrompt({ taskId: task.id, id: node.id, try: to.try, from, ...texts, upstream });
   const isSelf = node.agentId === coordinatorItself;
@@ -201,7 +197,7 @@ async function dispatch(tx: StepTx, to: NodeDispatch, effects: Effects): Promise
 const subtaskTexts = prepared((db, of: QueryParams<{ taskId: string; id: string }>) =>
   db
     .selectFrom('subtasks')
-    .select(['instructions', 'expected'])
+    .select(['instructions', 'expected', 'dependsOn'])
     .where('taskId', '=', of.taskId)
     .where('id', '=', of.id),
 );
@@ -266,7 +262,7 @@ async function enqueueOwn(tx: StepTx, { task, node, of, body }: Work, effects: E
 /** Gives the coordinator its turn to write the answer; to nobody if its session is gone. */
 async function aggregate(
   tx: StepTx,
-  { task, nodes, error }: { readonly task: Task; readonly nodes: Nodes; readonly error: string | null },
+  { task, error }: { readonly task: Task; readonly error: string | null },
   effects: Effects,
 ): Promise<void> {
   const lane = await lockLane(tx, task.laneKey);
@@ -274,7 +270,7 @@ async function aggregate(
     return endTask(tx, task.id, { result: null, error: error ?? 'its session has ended', told: 'none' });
   const begun = await beginAggregating(tx, task, error);
   const { title } = task;
-  const results = await readContributions(tx, task.id, [...nodes.values()]);
+  const results = await readContributions(tx, task.id);
   const content = innerContent(tx, title, synthesisPrompt({ id: task.id, title, error, results }));
   const sourceKey = answerItemOf(begun);
   const target = json.target(task.route);
@@ -287,25 +283,41 @@ function ownItem({ authority }: Task, item: Pick<InnerItem, 'sourceKey' | 'targe
   return { id: newRowId(), source: 'task', reach: 'alone', authority: authority as Authority, ...item };
 }
 
-/** Reads what has come of these subtasks, in their order. */
+/** Reads what has come of these subtasks, in the order of the graph; without `ids`, of all. */
 async function readContributions(
   tx: Tx,
   taskId: string,
-  nodes: readonly TaskNode[],
+  ids?: readonly string[],
 ): Promise<readonly Contribution[]> {
-  if (nodes.length === 0) return [];
-  const replyOf = (node: TaskNode) => messageIdOf({ taskId, subtaskId: node.id, try: node.tries }, 'reply');
-  const bodies = await bodiesOf.all(tx, { ids: JSON.stringify(nodes.map(replyOf)) });
-  const byId = new Map(bodies.map(({ id, body }) => [id, body]));
-  return nodes.map((node) => ({ ...node, agent: node.agentId, result: byId.get(replyOf(node)) ?? '' }));
+  if (ids?.length === 0) return [];
+  const rows = await (ids === undefined
+    ? results.all(tx, { taskId })
+    : resultsOf.all(tx, { taskId, ids: JSON.stringify(ids) }));
+  return rows.map(({ result, ...row }) => ({ ...row, result: result ?? '' }));
 }
 
-const bodiesOf = prepared((db, of: QueryParams<{ ids: string }>, dialect) =>
-  db
-    .selectFrom('taskMessages')
-    .select(['id', 'body'])
-    .where('id', ...oneOf(of.ids, dialect)),
+const results = prepared((db, of: QueryParams<{ taskId: string }>) => selectResults(db, of.taskId));
+
+const resultsOf = prepared((db, of: QueryParams<{ taskId: string; ids: string }>, dialect) =>
+  selectResults(db, of.taskId).where('subtasks.id', ...oneOf(of.ids, dialect)),
 );
+
+/** Selects the replies of the current tries. */
+function selectResults(db: Tx['db'], taskId: QueryParams<{ taskId: string }>['taskId']) {
+  return db
+    .selectFrom('subtasks')
+    .leftJoin('taskMessages', (join) =>
+      join.on(
+        'taskMessages.id',
+        '=',
+        sql<string>`subtasks."taskId" || '/' || subtasks.id || '/' || subtasks.tries || '/reply'`,
+      ),
+    )
+    .select(['subtasks.id', 'subtasks.agentId as agent', 'subtasks.state', 'subtasks.error'])
+    .select('taskMessages.body as result')
+    .where('subtasks.taskId', '=', taskId)
+    .orderBy('subtasks.ordinal');
+}
 
 /**
  * Ends the open tasks that these sessions coordinate, of which nobody wants anything any more; with `runIds`, only those
@@ -407,15 +419,14 @@ type OwnWork = { readonly task: Task; readonly item: Exclude<TaskItem, { readonl
 
 /** Gives the coordinator its own subtask, or its turn for the answer, once more. */
 async function repeatOwn(tx: StepTx, { task, item }: OwnWork, effects: Effects): Promise<void> {
-  const nodes = new Map((await readNodes(tx, task.id)).map((node) => [node.id, node]));
   if (item.kind === 'answer') {
     if (!isCurrentAnswer(task, item)) return;
-    await aggregate(tx, { task, nodes, error: task.error }, effects);
+    await aggregate(tx, { task, error: task.error }, effects);
   } else {
-    const node = nodes.get(item.subtaskId);
+    const node = (await readOpenNodes(tx, task.id)).find(({ id }) => id === item.subtaskId);
     if (task.state !== 'executing' || node?.state !== 'dispatched' || node.tries !== item.try) return;
     await markHandled(tx, messageIdOf(item, 'task'));
-    await dispatch(tx, { task, nodes, node, try: item.try + 1 }, effects);
+    await dispatch(tx, { task, node, try: item.try + 1 }, effects);
   }
   await touchTask(tx, task.id, false);
   effects.tasks.push({ id: task.id, laneKey: task.laneKey, isUnsettled: false });

@@ -1,6 +1,7 @@
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { type Child, lockLineage, readLiveChildren } from '../children/child.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { type Child, lockLineage, readChild } from '../children/child.ts';
 import { cancelOwnRun, cancelWaitingItems, type OwnItems, readOwnItems } from '../children/own-items.ts';
 import { lockBelow, stopBranch } from '../children/stop-tree.ts';
 import { moveOn, recordReply, toldOf } from '../children/subtasks.ts';
@@ -9,7 +10,7 @@ import {
   answerItemOf,
   endTask,
   markUnsettled,
-  readNodes,
+  readOpenNodes,
   readTask,
   subtaskItemOf,
   type Task,
@@ -29,7 +30,7 @@ export const settleTask: StoreCommand<{ readonly taskId: string }, Effects> = {
     const lane = seen && (await lockLineage(tx, seen.laneKey));
     const task = lane && (await readTask(tx, taskId));
     if (!task) return effects;
-    const nodes = await readNodes(tx, taskId);
+    const nodes = await readOpenNodes(tx, taskId);
     await stopLeftPeers(tx, { task, nodes }, effects);
     const own = await readOwnItems(tx, task);
     const isWanted = wantedOf(task, nodes);
@@ -55,20 +56,37 @@ async function stopLeftPeers(tx: StepTx, graph: Graph, effects: Effects): Promis
     tx,
     left.map(({ id }) => id),
   );
-  for (const peer of await readLeftPeers(tx, graph)) await stopBranch(tx, peer, 'asked', effects);
+  for (const { id } of left) {
+    const peer = await readChild(tx, id);
+    if (peer?.endedAt === null && peer.stopAt === null) await stopBranch(tx, peer, 'asked', effects);
+  }
 }
 
-async function readLeftPeers(tx: Tx, { task, nodes }: Graph): Promise<readonly Child[]> {
+async function readLeftPeers(tx: Tx, { task, nodes }: Graph): Promise<readonly Peer[]> {
   const working = new Set(nodes.flatMap(({ state, childId }) => (state === 'dispatched' ? [childId] : [])));
   const peers = await readPeers(tx, task);
   return peers.filter(({ id, stopAt }) => stopAt === null && !working.has(id));
 }
 
-/** Reads the task's peers that haven't ended. */
-async function readPeers(tx: Tx, { sessionId, runId, callId }: Task): Promise<readonly Child[]> {
-  const live = await readLiveChildren(tx, { sessionIds: [sessionId], runIds: [runId] });
-  return live.filter(({ mode, parentCallId }) => mode === 'task' && parentCallId === callId);
+type Peer = Pick<Child, 'id' | 'laneKey' | 'stopAt'>;
+
+/** Reads the task's peers that haven't ended, oldest first. */
+async function readPeers(tx: Tx, { sessionId, runId, callId }: Task): Promise<readonly Peer[]> {
+  return callId === null ? [] : livePeers.all(tx, { sessionId, runId, callId });
 }
+
+const livePeers = prepared((db, of: QueryParams<{ sessionId: string; runId: string; callId: string }>) =>
+  db
+    .selectFrom('children')
+    .select(['id', 'laneKey', 'stopAt'])
+    .where('parentSessionId', '=', of.sessionId)
+    .where('endedAt', 'is', null)
+    .where('parentRunId', '=', of.runId)
+    .where('parentCallId', '=', of.callId)
+    .where('mode', '=', 'task')
+    .orderBy('createdAt')
+    .orderBy('id'),
+);
 
 /** Returns a test for the coordinator's own items that still count. */
 function wantedOf(task: Task, nodes: readonly TaskNode[]): (sourceKey: string) => boolean {

@@ -123,6 +123,26 @@ const nodesOf = prepared((db, of: QueryParams<{ taskId: string }>) =>
     .orderBy('ordinal'),
 );
 
+/**
+ * Reads the nodes that haven't ended, which is all that a reply needs to know: in a graph that is at work, every other
+ * one is satisfied. Their dependencies are those that haven't ended either.
+ */
+export async function readOpenNodes(tx: Tx, taskId: string): Promise<readonly TaskNode[]> {
+  const rows = await openNodesOf.all(tx, { taskId });
+  const open = new Set(rows.map(({ id }) => id));
+  return rows.map((row) => ({ ...row, dependsOn: json.strings(row.dependsOn).filter((id) => open.has(id)) }));
+}
+
+const openNodesOf = prepared((db, of: QueryParams<{ taskId: string }>) =>
+  db
+    .selectFrom('subtasks')
+    .select(['id', 'dependsOn', 'onFailure', 'state', 'tries'])
+    .select(['agentId', 'childId', 'timeoutMs', 'error', 'startedAt', 'endedAt'])
+    .where('taskId', '=', of.taskId)
+    .where('state', 'in', ['pending', 'dispatched'])
+    .orderBy('ordinal'),
+);
+
 /** Which dispatch of which subtask. */
 export type Dispatch = { readonly taskId: string; readonly subtaskId: string; readonly try: number };
 
