@@ -36,7 +36,7 @@ function aTeam(stage: Stage) {
 }
 
 describe.concurrent('a task at a running gateway', { timeout: 120_000 }, () => {
-  test('is shown, steered and stopped from the chat, and tried again from the command line', async ({
+  test('obeys what a person asks in chat, and begins again from the command line', async ({
     expect,
     onTestFinished,
   }) => {
