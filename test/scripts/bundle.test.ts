@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { bundleFolder } from '../../bin/bundle.mjs';
+import { makeBundle } from '../../scripts/bundle.mjs';
 
 let root: string;
 beforeEach(() => {
@@ -115,16 +116,16 @@ it('leaves one bundle after two concurrent builds and none after a killed build'
   expect(builds().filter((name) => name === basename(bundleFolder(root)))).toHaveLength(1);
 });
 
-/** Runs one build after the other, each from other sources. */
-function buildAnew(times: number) {
+/** Makes one build after the other, each from other sources. In this process: another would load the bundler each time. */
+async function buildAnew(times: number) {
   for (let time = 0; time < times; time++) {
     write('src/later.ts', `export const two = ${'2'.repeat(time + 2)};`);
-    bundle();
+    await makeBundle({ root });
   }
 }
 
-it('keeps only the newest builds', () => {
-  buildAnew(6);
+it('keeps only the newest builds', async () => {
+  await buildAnew(6);
   expect(builds()).toHaveLength(5);
   expect(run().file).toContain(bundleFolder(root));
 });
@@ -142,7 +143,7 @@ process.stdin.on('data', () =>
   const ended = once(running, 'exit');
   try {
     await once(running.stdout, 'data');
-    buildAnew(6);
+    await buildAnew(6);
     running.stdin.write('load');
     expect(String((await once(running.stdout, 'data'))[0])).toBe('2\n');
   } finally {

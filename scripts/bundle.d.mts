@@ -1,0 +1,1 @@
+export function makeBundle(order: { readonly root: string }): Promise<void>;
