@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { collectorFlags } from '../support/node-flags.ts';
+import { collectorFlags, roomyFlags } from '../support/node-flags.ts';
 import { patienceMs } from '../support/patience.ts';
 import { killTree } from './process-tree.ts';
 
@@ -53,7 +53,9 @@ const compileCache = join(import.meta.dirname, '../../node_modules/.cache/parley
 /** Starts the gateway; resolves when it is ready, or when it was killed at its point before that. */
 export async function startParley(options: ParleyOptions): Promise<ParleyProcess> {
   const { namespace } = options;
-  const program = [process.execPath, ...collectorFlags, options.program ?? loadable('parley-under-test')];
+  // Flags override NODE_OPTIONS, in which tests that measure memory set the room as `parley` does.
+  const flags = options.env.NODE_OPTIONS === undefined ? [...collectorFlags, ...roomyFlags] : collectorFlags;
+  const program = [process.execPath, ...flags, options.program ?? loadable('parley-under-test')];
   // `ip` execs the program, so the process id is the gateway's.
   const [first = '', ...rest] =
     namespace === undefined ? program : ['ip', 'netns', 'exec', namespace, ...program];

@@ -4,3 +4,9 @@
  * for young objects has its full size at once: growing it took a twentieth of the processor time of a gateway's start.
  */
 export const collectorFlags = ['--no-parallel-scavenge', '--min-semi-space-size=16'];
+
+/**
+ * Also for gateways whose memory isn't measured: a start fills the room of `collectorFlags` twice, and copies most of it
+ * because it is in use. A larger room saves a tenth of a start's processor time.
+ */
+export const roomyFlags = ['--min-semi-space-size=64', '--max-semi-space-size=64'];
