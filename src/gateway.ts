@@ -53,14 +53,14 @@ import {
 import { openInfrastructure, openLiveEvents } from './roles/infrastructure.ts';
 import { openModel, suspensionAlerts } from './roles/model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
-import { wireMedia } from './roles/wire-media.ts';
+import { wireImages, wireMedia } from './roles/wire-media.ts';
 import { type FoundPlugins, wirePlugins } from './roles/wire-plugins.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { type Agents, createAgents, runSettingsFrom } from './runs/agents.ts';
 import { createRunBudgets } from './runs/call-ledger.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
-import { createFraming, documentsIn, imagesIn } from './runs/framing.ts';
+import { createFraming } from './runs/framing.ts';
 import { createPermit } from './runs/permit-call.ts';
 import { persistHookOf } from './runs/run-hooks.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
@@ -421,8 +421,7 @@ function wireRuns(
     ...{ models, tracer, budgets, rates, active, outbox },
     ...{ feed: stage.feed, journal: stage.journal, shaper: stage.shaper, hooks: stage.hooks },
     settings: runSettingsFrom(config),
-    loadImage: imagesIn(mediaFolder(config.dataDir)),
-    loadDocument: documentsIn(mediaFolder(config.dataDir)),
+    ...wireImages(stage),
     agent: agents.settingsOf,
     skillsFor: agents.skillsOf,
     framing,
@@ -490,6 +489,7 @@ async function loadPlugins(stage: StageDeps, { plugins, host, toolSender }: Plug
       plugins: plugins.reports,
       ...(stage.reload && { reload: stage.reload }),
     },
+    fitImage: wireImages(stage).fitImage,
     channelTools: stage.channels.flatMap(({ tools }) => tools ?? []),
     channelToolsFor: (route) => host.find(route)?.definition.tools ?? [],
   });

@@ -3,6 +3,7 @@
  * they are checked here, by their bytes: type, size, width and height.
  */
 
+/** An image that every provider accepts. */
 export type FitImage = { readonly mimeType: string; readonly base64: string };
 
 /** Anthropic rejects an image whose base64 is longer. */

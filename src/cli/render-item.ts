@@ -43,9 +43,20 @@ function overrideText({ timeoutMs, promptChars }: NonNullable<ItemFacts['overrid
   return `gets a run of its own, with ${set.join(' and ')}`;
 }
 
+const fileEnds = { refused: 'was refused', failed: 'is missing' } as const;
+const readings = {
+  pending: 'being read',
+  text: 'read as text',
+  image: 'shown as a smaller image',
+  transcript: 'written down by the transcriber',
+  unread: 'not read',
+} as const;
+
 function fileText(file: FileFacts): string {
-  if (file.kind === 'missing') return `a file that came with it is missing: ${file.reason}`;
-  return `a file came with it (${file.mimeType}, ${file.sizeBytes} bytes)`;
+  if (file.kind === 'missing') return `a file that came with it ${fileEnds[file.end]}: ${file.reason}`;
+  const { mimeType, sizeBytes, read, reason } = file;
+  const reading = read === undefined ? '' : `; ${readings[read]}${reason === undefined ? '' : `: ${reason}`}`;
+  return `a file came with it (${mimeType}, ${sizeBytes} bytes${reading})`;
 }
 
 function shortNameOf({ messageId, kind }: ItemFacts): string {

@@ -9,6 +9,7 @@ import { isImageType } from '#contracts/message.ts';
 import { fitImageBytes, maxImageBytes, readImageHead } from '../agent/fit-image.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import { cleanLabel, newDelimiter, wrapUntrusted } from '../texts/untrusted-text.ts';
+import { maxImageSide } from './fit-images.ts';
 import type { RunMediaJob } from './media-pool.ts';
 import type { ReadProblem } from './read-problem.ts';
 import { decodeText } from './sniff.ts';
@@ -52,8 +53,6 @@ export type FinishRequest = {
   readonly signal: AbortSignal;
 };
 
-/** The longest side of an image in the history, pixels: what models see of a larger one anyway. */
-const maxImageSide = 1_568;
 /** Most text of one file, and of all files of a message, bytes of UTF-8. */
 const maxTextBytes = 100_000;
 const maxMessageTextBytes = 200_000;

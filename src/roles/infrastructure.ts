@@ -8,6 +8,7 @@ import type { Log } from '#contracts/log.ts';
 import { finishRestore } from '../backup/restore.ts';
 import { isRestoreUnfinished } from '../backup/restore-plan.ts';
 import type { Config } from '../config/config.ts';
+import { createMediaPool, type RunMediaJob } from '../media/media-pool.ts';
 import { openSendJournal, readSendJournal, type SendJournal } from '../outbox/send-journal.ts';
 import type { Closers } from '../processes/closers.ts';
 import { type FolderLock, lockDataFolder } from '../processes/folder-lock.ts';
@@ -38,6 +39,7 @@ export type Infrastructure = {
   /** Identifies this process as the holder of leases. */
   readonly holder: string;
   readonly journal: SendJournal;
+  readonly runMediaJob: RunMediaJob;
   readonly processes: ProcessRegistry;
   /** Identifies the restores that the database went through. */
   readonly restoreMark: string;
@@ -84,7 +86,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
     publishProcessAddress(files, { ...config, url }, closers).catch((error: unknown) =>
       log.warn({ error }, 'process.address-not-written'),
     );
-  return { redis, ...opened, holder, journal, publishAddress };
+  return { redis, ...opened, holder, journal, runMediaJob: createMediaPool(), publishAddress };
 }
 
 /** Finishes an interrupted restore, which left files of two states and needs exclusive use of the folder. */

@@ -1,3 +1,4 @@
+import type { ToolOutput } from '#contracts/tool.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { mediaFolder } from '../config/media-folder.ts';
 import { bytesOf } from '../config/units.ts';
@@ -6,9 +7,10 @@ import type { InboundPolicy } from '../inbound/inbound-policy.ts';
 import type { FreeSpace } from '../inbound/media.ts';
 import { startMediaRetention } from '../inbound/media-retention.ts';
 import { createFileReader } from '../media/file-reader.ts';
-import { createMediaPool } from '../media/media-pool.ts';
+import { createImageFitter, fitImagesOf, maxOldImageSide } from '../media/fit-images.ts';
 import { limitCalls, type Transcriber } from '../media/transcriber.ts';
 import { createServerTranscriber } from '../media/transcription-server.ts';
+import { documentsIn, imagesIn } from '../runs/framing.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 type MediaParts = {
@@ -31,7 +33,7 @@ export function wireMedia(stage: StageDeps, { policy, host, space }: MediaParts)
   closers.add('media retention', retention.stop);
   const fetcher = createFetcher({
     ...{ store, clock, log, probe, texts, mediaDir },
-    reader: createFileReader({ mediaDir, run: createMediaPool(), transcriber: transcriberOf(stage), texts }),
+    reader: createFileReader({ mediaDir, run: stage.runMediaJob, transcriber: transcriberOf(stage), texts }),
     echo: config.media.transcriber?.echo ?? 'off',
     maxBytes: bytesOf(config.media.maxMb),
     maxBytesPerHour: bytesOf(config.media.maxMbPerHour),
@@ -53,4 +55,16 @@ function transcriberOf({ config, texts }: StageDeps): Transcriber | undefined {
   if (settings?.url === undefined) return undefined;
   const { url, ...rest } = settings;
   return limitCalls(createServerTranscriber({ url, ...rest, texts }), maxTranscriptions);
+}
+
+/** Wires how runs show images and documents to the model. */
+export function wireImages({ config, runMediaJob }: StageDeps) {
+  const mediaDir = mediaFolder(config.dataDir);
+  const fitImage = createImageFitter(runMediaJob);
+  return {
+    fitImage,
+    fitImages: (output: ToolOutput, signal: AbortSignal) => fitImagesOf(fitImage, output, signal),
+    loadImage: imagesIn(mediaDir, createImageFitter(runMediaJob, { maxSide: maxOldImageSide })),
+    loadDocument: documentsIn(mediaDir),
+  };
 }

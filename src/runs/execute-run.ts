@@ -97,6 +97,8 @@ export type RunDeps = RunFeedDeps & {
   toolsFor(run: ToolRun): readonly Tool[];
   /** Copies the files that a tool's result attaches, and tells the model what became of them. */
   attachFiles(output: ToolOutput, ctx: ToolContext): Promise<ToolOutput>;
+  /** Makes large images of tools smaller; absent: those that no provider accepts are left out. */
+  fitImages?(output: ToolOutput, signal: AbortSignal): Promise<ToolOutput>;
   channelFor(route: ReplyRoute): HostedChannel | undefined;
   start(effects: Effects): void;
   /** Lets runs continue whose budgets have room, after a call has returned what it reserved. */
@@ -363,7 +365,7 @@ async function follow(
 }
 
 function watched(
-  { attachFiles }: Pick<RunDeps, 'attachFiles'>,
+  { attachFiles, fitImages = async (output) => output }: Pick<RunDeps, 'attachFiles' | 'fitImages'>,
   tools: readonly Tool[],
   watch: StoreWatch,
 ): readonly Tool[] {
@@ -377,8 +379,10 @@ function watched(
       execute: async (input, ctx) => {
         const output = await watch.ask(tool.execute(input, ctx));
         // A plugin's tool may return anything, which the loop reports.
-        const hasFiles = output !== null && typeof output === 'object' && 'files' in output;
-        return hasFiles ? attachFiles(output, ctx) : output;
+        const has = (name: string) => output !== null && typeof output === 'object' && name in output;
+        if ('parked' in output || !(has('files') || has('images'))) return output;
+        const fitted = has('images') ? await fitImages(output, ctx.signal) : output;
+        return has('files') ? attachFiles(fitted, ctx) : fitted;
       },
     };
   });

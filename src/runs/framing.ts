@@ -2,8 +2,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
 import type { LoadDocument, LoadImage } from '../agent/convert.ts';
-import { fitImageBytes, maxImageBytes } from '../agent/fit-image.ts';
+import type { FitImage } from '../agent/fit-image.ts';
 import { readMediaName } from '../inbound/media.ts';
+import { type FitLargeImage, maxLargeImageBytes } from '../media/fit-images.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
 import { newDelimiter, untrustedBegin, untrustedEnd } from '../texts/untrusted-text.ts';
 
@@ -38,19 +39,38 @@ function createTimeText(timeZone: string): (now: number) => string {
   };
 }
 
-/** Loads the images that `binary` parts name, only from the media folder, wherever it is now. */
-export function imagesIn(mediaDir: string): LoadImage {
+/** How many of an earlier version's large images are kept after they were made smaller. */
+const keptImages = 20;
+
+/**
+ * Loads the images that `binary` parts name, only from the media folder, wherever it is now. Those stored by an earlier
+ * version may be too large for a request that contains many.
+ */
+export function imagesIn(mediaDir: string, fitImage: FitLargeImage): LoadImage {
+  const made = new Map<string, FitImage | 'unfit'>();
   return async (name) => {
     if (readMediaName(name) === undefined) return undefined;
+    const known = made.get(name);
+    if (known !== undefined) return known;
     const path = join(mediaDir, name);
     try {
       const { size } = await stat(path);
-      return (size <= maxImageBytes && fitImageBytes(await readFile(path))) || 'unfit';
+      if (size > maxLargeImageBytes) return 'unfit';
+      const bytes = await readFile(path);
+      const image = (await fitImage(bytes)) ?? 'unfit';
+      if (image === 'unfit' || image.base64.length < bytes.length) keep(made, name, image);
+      return image;
     } catch {
       // Removed by upkeep: the accompanying text still names the file.
       return undefined;
     }
   };
+}
+
+function keep(made: Map<string, FitImage | 'unfit'>, name: string, image: FitImage | 'unfit'): void {
+  made.set(name, image);
+  const [oldest] = made.keys();
+  if (made.size > keptImages && oldest !== undefined) made.delete(oldest);
 }
 
 /** Loads the PDFs that `binary` parts name, only from the media folder. */

@@ -7,6 +7,7 @@ import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import type { AgentSettings, Config } from '../config/config.ts';
 import { mediaFolder } from '../config/media-folder.ts';
 import { bytesOf } from '../config/units.ts';
+import type { FitLargeImage } from '../media/fit-images.ts';
 import { readLastRoute } from '../store/delivery/tool-send.ts';
 import { mayUseTool } from '../subagents/tool-policy.ts';
 import { createChannelTool } from './channel-tool.ts';
@@ -42,6 +43,7 @@ export function corePlugin(
     FilesDeps &
     SessionsSendDeps & {
       readonly gateway: GatewayDeps;
+      readonly fitImage: FitLargeImage;
       /** The names of all tools that channels offer. */
       readonly channelTools: readonly string[];
       channelToolsFor(route: ReplyRoute): readonly ChannelTool[];
@@ -68,7 +70,7 @@ export function corePlugin(
         });
       tools.register('view', () => {
         const reader = workspaceReader();
-        return reader && createViewTool(reader);
+        return reader && createViewTool(reader, deps.fitImage);
       });
       tools.register('session_status', (run) => createSessionStatusTool(store, run));
       tools.register('sessions_list', (run) => createSessionsListTool(store, run));

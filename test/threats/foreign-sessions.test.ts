@@ -140,6 +140,7 @@ function toolsOf(
     ...files,
     capabilitiesFor: () => undefined,
     channelTools: [],
+    fitImage: async () => undefined,
     channelToolsFor: () => [],
   });
   const workspaces = { serve: () => undefined };

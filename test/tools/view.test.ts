@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ToolOutput, ToolRun } from '#contracts/tool.ts';
-import { maxImageBytes } from '../../src/agent/fit-image.ts';
+import { maxImageBytes, readImageHead } from '../../src/agent/fit-image.ts';
 import { boundResult } from '../../src/agent/tool-result.ts';
+import { createImageFitter, maxLargeImageBytes } from '../../src/media/fit-images.ts';
+import { createMediaPool } from '../../src/media/media-pool.ts';
 import { createViewTool } from '../../src/tools/view.ts';
+import { photoOf } from '../media/some-files.ts';
 import { type AWorkspace, aWorkspace } from '../plugins/files/a-workspace.ts';
 import { aPng, onePixel } from '../support/one-pixel.ts';
 
@@ -20,9 +23,12 @@ afterEach(() => files.remove());
 
 const put = (path: string, bytes: Uint8Array) => writeFile(join(files.workspace, path), bytes);
 
-async function view(path: string): Promise<ToolOutput> {
+/** As where the library is missing that makes images smaller. */
+const asTheyAre = createImageFitter(async () => ({ kind: 'problem', problem: 'absent' }));
+
+async function view(path: string, fitImage = asTheyAre): Promise<ToolOutput> {
   if (files.reader === undefined) throw new Error('test error: no reader');
-  const tool = createViewTool(files.reader);
+  const tool = createViewTool(files.reader, fitImage);
   const run = { workspace: files.workspace } as ToolRun;
   const ctx = { callId: 'c1', run, signal: new AbortController().signal, update: () => undefined };
   const output = await tool.execute(tool.inputSchema.parse({ path }), ctx);
@@ -68,10 +74,23 @@ describe.runIf(process.platform === 'linux')('view', () => {
     await expect(view('tall.gif')).rejects.toThrow('has 1 × 40000 pixels');
   });
 
+  it('shows a photo of twelve megapixels as a smaller image', async () => {
+    await put('photo.jpg', await photoOf(4000, 3000));
+    const output = await view('photo.jpg', createImageFitter(createMediaPool()));
+    const [image] = output.images ?? [];
+    expect(readImageHead(Buffer.from(image?.base64 ?? '', 'base64'))).toMatchObject({
+      width: 1568,
+      height: 1176,
+    });
+    expect(output.text).toContain('4000 × 3000 pixels');
+  });
+
   it('refuses an image that is too large in bytes without reading it', async () => {
     await put('large.png', onePixel);
-    await truncate(join(files.workspace, 'large.png'), maxImageBytes + 1);
-    await expect(view('large.png')).rejects.toThrow(`the limit is ${maxImageBytes}. Use a smaller file.`);
+    await truncate(join(files.workspace, 'large.png'), maxLargeImageBytes + 1);
+    await expect(view('large.png')).rejects.toThrow(
+      `the limit is ${maxLargeImageBytes}. Use a smaller file.`,
+    );
     await truncate(join(files.workspace, 'large.png'), maxImageBytes);
     expect((await view('large.png')).images).toHaveLength(1);
   });

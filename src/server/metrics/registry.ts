@@ -370,8 +370,9 @@ function showQueue(show: Shown, counted: StoreCounts | undefined): void {
     oldestPart.remove();
     return;
   }
-  const { items, lanes, oldestWaitingSince, parts, lostQuestions, lost, now } = counted.open;
+  const { items, lanes, oldestWaitingSince, parts, lostQuestions, lostFiles, lost, now } = counted.open;
   obligations.set({ kind: 'approval' }, lostQuestions);
+  obligations.set({ kind: 'attachment' }, lostFiles);
   obligations.set({ kind: 'task' }, lost.tasks + (counted.tasks.lost ?? 0));
   obligations.set({ kind: 'subtask' }, lost.subtasks + (counted.subtasks.lost ?? 0));
   show.queued.set({ state: 'held' }, items.held);

@@ -48,6 +48,8 @@ export type OpenCounts = {
   readonly lost: { readonly tasks: number; readonly subtasks: number };
   /** Open questions that nothing will end: past their time, or of a run that doesn't wait for them. */
   readonly lostQuestions: number;
+  /** Files of messages that runs have taken without an end for the file. */
+  readonly lostFiles: number;
   /** Time by the database's clock, or by this process's clock for SQLite. */
   readonly now: number;
 };
@@ -71,6 +73,7 @@ export const readOpenCounts: StoreQuery<Record<never, never>, OpenCounts> = {
       tasks: await countOpenTasks(tx),
       lost: await countLostTasks(tx),
       lostQuestions: await countLostQuestions(tx),
+      lostFiles: await countLostFiles(tx),
       now: tx.now,
     };
   },
@@ -227,6 +230,17 @@ async function countLostQuestions(tx: Tx): Promise<number> {
         or not exists (
           select 1 from "runs" where "runs"."id" = "callApprovals"."runId" and "runs"."state" = 'parked')))
       as "count"`.execute(tx.db);
+  return Number(rows[0]?.count ?? 0);
+}
+
+/** Counts messages of unfinished runs with a file that is still being fetched or read: taking a message ends both. */
+async function countLostFiles(tx: Tx): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as "count" from "lanes" join "inbox" on "inbox"."runId" = "lanes"."runId"
+      where "lanes"."runId" is not null and "inbox"."state" = 'taken'
+        and ("inbox"."isFetching" = 1 or "inbox"."content" like '%"reading":{"kind":"pending"}%')`.execute(
+    tx.db,
+  );
   return Number(rows[0]?.count ?? 0);
 }
 

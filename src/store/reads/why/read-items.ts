@@ -92,14 +92,20 @@ function overrideOf({ override }: InboxContent) {
   };
 }
 
-/** A file of a message as shown by `why`: its type and size, or why it is missing. */
+/** A file of a message as shown by `why`: what became of it, its one end. */
 export type FileFacts = ReturnType<typeof fileFactsOf>;
 
 /** Leaves out the file's name, which its sender chose. */
 function fileFactsOf(file: StoredAttachment) {
   const { kind } = file;
-  if (kind === 'missing') return { kind, reason: file.reason };
-  return { kind, mimeType: file.mimeType, sizeBytes: file.sizeBytes };
+  if (kind === 'missing')
+    return { kind, end: file.isRefused ? 'refused' : 'failed', reason: file.reason } as const;
+  const { mimeType, sizeBytes, reading } = file;
+  return {
+    ...{ kind, mimeType, sizeBytes },
+    ...(reading && { read: reading.kind }),
+    ...(reading?.kind === 'unread' && { reason: reading.reason }),
+  };
 }
 
 /** Says whether parts of the item's answer are still open; the query uses the index on a run's parts. */
