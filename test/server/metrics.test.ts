@@ -83,6 +83,20 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect((await read(aMetrics())).get(kind)).toBe(0);
   });
 
+  it('counts files without an end whose message a run has taken', async () => {
+    const kind = 'parley_obligations_unaccounted{kind="attachment"}';
+    const { claim } = await say(1);
+    await claim();
+    const count = async () => (await read(aMetrics())).get(kind) ?? 0;
+    expect(await count()).toBe(0);
+    await sql(`update "inbox" set "isFetching" = 1 where "state" = 'taken'`);
+    expect(await count()).toBeGreaterThan(0);
+    await sql(`update "inbox" set "isFetching" = 0 where "state" = 'taken'`);
+    const stored = '[{"kind":"stored","reading":{"kind":"pending"}}]';
+    await sql(`update "inbox" set "content" = '{"stored":${stored}}' where "state" = 'taken'`);
+    expect(await count()).toBeGreaterThan(0);
+  });
+
   it('counts calls that wait to retry the model', async () => {
     const now = systemClock.now();
     const clock = { ...systemClock, now: () => now };
