@@ -37,7 +37,6 @@ import { createFeed } from './queue/feed.ts';
 import { alonePatienceMs, type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createRoomWaker, type RoomWaker } from './queue/room-waker.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
-import { createTaskSettler, type TaskSettler } from './queue/task-settler.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownFormatter } from './replies/markdown-formatter.ts';
 import { createTextShaper } from './replies/text-shaper.ts';
@@ -55,6 +54,7 @@ import { openModel, suspensionAlerts } from './roles/model-alerts.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { wireImages, wireMedia } from './roles/wire-media.ts';
 import { type FoundPlugins, wirePlugins } from './roles/wire-plugins.ts';
+import { type TaskUpkeep, wireTasks } from './roles/wire-tasks.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { type Agents, createAgents, runSettingsFrom } from './runs/agents.ts';
 import { createRunBudgets } from './runs/call-ledger.ts';
@@ -170,7 +170,7 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
   const workers = stage.works
     ? wireRuns(stage, { policy, host, plugins, active, wakes, rooms, outbox: deliverer })
     : undefined;
-  const tasks = createTaskSettler({ store, log, start: dispatcher.dispatch });
+  const tasks = wireTasks(stage, plugins);
   const sweeper = startSweeper({
     ...{ store, clock, log, failures },
     onAlarm: (laneKey, waitedMs) => gatewayRole?.owner.onAlarm(laneKey, waitedMs),
@@ -184,7 +184,7 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
     },
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     ...{ worksOn: active.worksOn, deliver: deliverer.deliver, fetch: fetcher.fetch },
-    ...{ start: dispatcher.dispatch, resume: rooms.resume, settle: tasks.settle },
+    ...{ start: dispatcher.dispatch, resume: rooms.resume, ...tasks },
     ...(gatewayRole && { notifyWaiting: wireWaitingNotices(stage, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
@@ -236,7 +236,7 @@ type EffectTargets = {
   readonly host: ChannelHost;
   readonly workers: LaneWorkers | undefined;
   readonly sweeper: Sweeper;
-  readonly tasks: TaskSettler;
+  readonly tasks: TaskUpkeep;
 };
 
 /** Connects a commit's effects to the stages here, or notifies the other processes about them. */
@@ -271,6 +271,7 @@ function wireEffects(
     sessionEnded: (sessionId) => void hooks.observe('session_end', { sessionId }),
     taskChanged: ({ id, isUnsettled }) => {
       if (isUnsettled) tasks.settle(id);
+      tasks.show(id);
     },
     reserve: (laneClass, most) => {
       loop.watchClosely();

@@ -9,6 +9,7 @@ import { steerChild, stopChild } from './store/children/operate-child.ts';
 import { spawnChild } from './store/children/spawn-child.ts';
 import { acceptTask } from './store/delegation/accept-task.ts';
 import { delegate } from './store/delegation/delegate.ts';
+import { markTaskShown } from './store/delegation/mark-task-shown.ts';
 import { replyToSubtask, retryTask, stopTaskOrSubtask } from './store/delegation/operate-task.ts';
 import { settleTask } from './store/delegation/settle-task.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
@@ -82,6 +83,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   acceptTask,
   delegate,
   settleTask,
+  markTaskShown,
   stopTaskOrSubtask,
   retryTask,
   replyToSubtask,

@@ -1,6 +1,16 @@
 /** All system calls on the disk of one workspace, each within the limits of `DiskCalls`. */
 import type { Dir, Dirent, MakeDirectoryOptions, Stats } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, opendir, readlink, rename, unlink } from 'node:fs/promises';
+import {
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  readlink,
+  rename,
+  rmdir,
+  unlink,
+} from 'node:fs/promises';
 import type { DiskCalls } from '#contracts/workspace-reader.ts';
 
 /** Reads the entries of an open folder in batches; an empty batch is the end. */
@@ -55,6 +65,10 @@ export class Disk {
   /** Removes the file, if necessary once the disk answers again. */
   unlink(path: string): Promise<void> {
     return this.finish(() => unlink(path));
+  }
+
+  rmdir(path: string): Promise<void> {
+    return this.run(() => rmdir(path));
   }
 
   run<T>(call: () => Promise<T>): Promise<T> {

@@ -31,6 +31,12 @@ export function fromSystemError(error: unknown, path: string): unknown {
   return sentence === undefined ? error : fileProblem(sentence(path), error);
 }
 
+/** Returns the code of the system error behind a failure; '' if there is none. */
+export function codeOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+}
+
 /** How much of a file is examined to distinguish text from binary data, in bytes. */
 const sniffedBytes = 8192;
 

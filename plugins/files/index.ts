@@ -9,6 +9,7 @@ import { createGrepTool } from './grep-tool.ts';
 import { createListTool } from './list-tool.ts';
 import { createReadTool } from './read-tool.ts';
 import { openWorkspace } from './workspace-files.ts';
+import { createWorkspaceWriter } from './workspace-writer.ts';
 import { createWriteTool } from './write-tool.ts';
 
 const createTools: readonly ((config: FilesConfig, disks: DiskCalls) => Tool)[] = [
@@ -33,7 +34,7 @@ export function createFilesPlugin(os: NodeJS.Platform): PluginDefinition<FilesCo
           const tool = createTool(config, disks);
           tools.register(tool.name, () => tool);
         }
-        workspaces.serve(createWorkspaceReader(config, disks));
+        workspaces.serve(createWorkspaceReader(config, disks), createWorkspaceWriter(disks));
       }
       return () => undefined;
     },

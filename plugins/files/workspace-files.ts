@@ -17,6 +17,7 @@ import {
   walk,
 } from './folder-walk.ts';
 import { type OpenWorkspace, openPath, segmentsOf } from './open-path.ts';
+import { removeFile } from './remove-file.ts';
 import { type FileStamp, replaceFile, type WriteOptions } from './replace-file.ts';
 
 /** An open workspace, until it is disposed of. Every failure is a ParleyError `tool_failed` that the model may read. */
@@ -29,6 +30,8 @@ export interface WorkspaceFiles extends AsyncDisposable {
    * that step changes nothing.
    */
   write(path: string, bytes: Uint8Array, options: WriteOptions): Promise<{ readonly isNew: boolean }>;
+  /** Removes a file or a link, and its folder if that has become empty and isn't at the top. Nothing if it is missing. */
+  remove(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** Lists a folder's entries by name. Links are listed but never followed. */
   list(path: string, options: ListOptions): Promise<FolderListing>;
   /** Yields the regular files under a path, depth first by name, or the one file that `path` names. */
@@ -53,6 +56,7 @@ export async function openWorkspace(root: string, disks: DiskCalls): Promise<Wor
   return {
     read: (path, options) => read(place, path, options),
     write: (path, bytes, options) => replaceFile(place, path, { ...options, bytes }),
+    remove: (path, options) => removeFile(place, path, options),
     list: (path, options) => list(place, path, options),
     walk: (path, options) => walk(place, path, options),
     [Symbol.asyncDispose]: () => folder.handle.close(),

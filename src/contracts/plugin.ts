@@ -13,7 +13,7 @@ import type {
 import type { PluginStore } from './plugin-store.ts';
 import type { SkillReader } from './skill.ts';
 import type { SettleCall, ToolFactory } from './tool.ts';
-import type { DiskCalls, WorkspaceReader } from './workspace-reader.ts';
+import type { DiskCalls, WorkspaceReader, WorkspaceWriter } from './workspace-reader.ts';
 
 /** The export `plugin` of a plugin folder's `index.ts`. */
 export interface PluginDefinition<Config = unknown> {
@@ -53,8 +53,11 @@ export interface PluginApi {
   readonly hooks: HookRegistry;
   /** Makes file calls on workspaces, so that a disk that is gone holds up nothing else. */
   readonly disks: DiskCalls;
-  /** Lets the gateway's own tools read workspace files. Only one plugin may serve them, in its setup. */
-  readonly workspaces: { serve(reader: WorkspaceReader): void };
+  /**
+   * Lets the gateway's own tools read workspace files, and Parley write those that show its tasks. Only one plugin may
+   * serve them, in its setup.
+   */
+  readonly workspaces: { serve(reader: WorkspaceReader, writer?: WorkspaceWriter): void };
   /** Reads the skills of a run, exactly as they were accepted. */
   readonly skills: SkillReader;
   readonly commands: { register(command: PluginCommand): void };

@@ -15,6 +15,32 @@ export interface WorkspaceReader {
   ): Promise<Buffer>;
 }
 
+/**
+ * Writes files that show people what Parley does. Agents write in the same folders, so nothing there is trusted: no link
+ * is followed, and only plain files are replaced. `refused`: something else has the name, or the place isn't one for
+ * files; trying again won't help. Throws ParleyError `tool_failed` if the disk fails or is full.
+ */
+export interface WorkspaceWriter {
+  /** Puts a whole file in place in one step, creating the workspace and folders as needed. */
+  write(
+    workspace: string,
+    path: string,
+    options: { readonly bytes: Uint8Array; readonly signal: AbortSignal },
+  ): Promise<'written' | 'refused'>;
+  /** Removes a file, and its folder if that is empty and isn't at the top. A missing file counts as removed. */
+  remove(
+    workspace: string,
+    path: string,
+    options: { readonly signal: AbortSignal },
+  ): Promise<'removed' | 'refused'>;
+  /** Returns the names in a folder, at most `most` of them; none if there is no such folder. */
+  list(
+    workspace: string,
+    path: string,
+    options: { readonly most: number; readonly signal: AbortSignal },
+  ): Promise<readonly string[]>;
+}
+
 /** File calls on disks that may stop answering, such as network drives; a disk is named by its workspace. */
 export interface DiskCalls {
   /**

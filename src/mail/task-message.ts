@@ -44,7 +44,7 @@ export type TaskMailResult =
   | { readonly kind: 'refused'; readonly problem: string };
 
 /** The subtask of a message that names none. */
-const wholeTask = 'main';
+export const wholeTask = 'main';
 
 /** Says whether a text means to be such a message: it begins with a head that has a `type`. */
 export function isTaskMail(text: string): boolean {
@@ -85,7 +85,7 @@ export async function parseTaskMail(text: string): Promise<TaskMailResult> {
 /** Writes a message, which `parseTaskMail` reads as the same. */
 export function formatTaskMail({ head, body }: TaskMail): string {
   const lines = Object.entries(fieldNames).flatMap(([name, key]) => {
-    const value: string | undefined = key in head ? head[key as keyof typeof head] : undefined;
+    const value = name === 'status' && head.type === 'task' ? 'open' : head[key as keyof typeof head];
     return value === undefined ? [] : [`${name}: ${yamlText(value)}`];
   });
   return `---\n${lines.join('\n')}\n---\n\n${body}\n`;

@@ -6,7 +6,7 @@ import type { Log } from '#contracts/log.ts';
 import type { PluginCommand, PluginProviderFactory, PluginRoute } from '#contracts/plugin-parts.ts';
 import type { SkillReader } from '#contracts/skill.ts';
 import type { SettleCall, Tool, ToolRun } from '#contracts/tool.ts';
-import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
+import type { WorkspaceReader, WorkspaceWriter } from '#contracts/workspace-reader.ts';
 import type { Config } from '../config/config.ts';
 import type { PluginChange } from '../config/live-settings.ts';
 import type { Hooks } from '../hooks/hooks.ts';
@@ -38,6 +38,8 @@ export interface PluginHost {
   toolsFor(run: ToolRun): readonly Tool[];
   /** Returns the workspace reader provided by a plugin, if there is one. */
   workspaceReader(): WorkspaceReader | undefined;
+  /** Returns what writes into workspaces, if a plugin provides it. */
+  workspaceWriter(): WorkspaceWriter | undefined;
   /** Return what the plugins have registered besides tools, in their order. */
   commands(): readonly OwnedPart<PluginCommand>[];
   channels(): readonly OwnedPart<RegisteredChannel>[];
@@ -256,9 +258,10 @@ function partsOf<Part>(
 
 function finders(
   loaded: readonly LoadedPlugin[],
-): Pick<PluginHost, 'commands' | 'channels' | 'provider' | 'route' | 'workspaceReader'> {
+): Pick<PluginHost, 'commands' | 'channels' | 'provider' | 'route' | 'workspaceReader' | 'workspaceWriter'> {
   return {
     workspaceReader: () => loaded.find(({ parts }) => parts.reader)?.parts.reader,
+    workspaceWriter: () => loaded.find(({ parts }) => parts.writer)?.parts.writer,
     commands: () => partsOf(loaded, ({ commands }) => commands),
     channels: () => partsOf(loaded, ({ channels }) => channels),
     provider: (name) =>

@@ -5,7 +5,7 @@ import type { PluginApi } from '#contracts/plugin.ts';
 import type { PluginCommand, PluginProviderFactory, PluginRoute } from '#contracts/plugin-parts.ts';
 import type { SkillReader } from '#contracts/skill.ts';
 import type { SettleCall, ToolFactory } from '#contracts/tool.ts';
-import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
+import type { WorkspaceReader, WorkspaceWriter } from '#contracts/workspace-reader.ts';
 import { assertHookName, type Hooks } from '../hooks/hooks.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { ownChannel, ownProvider, ownServices } from './own-parts.ts';
@@ -39,6 +39,7 @@ export type PluginParts = {
   /** Add its hooks; each returns the function that removes it. */
   readonly hooks: (() => () => void)[];
   reader: WorkspaceReader | undefined;
+  writer: WorkspaceWriter | undefined;
 };
 
 export type PluginScope = {
@@ -77,6 +78,7 @@ export function createPluginScope(
   const parts: PluginParts = {
     ...{ tools: [], commands: [], channels: [], providers: [], routes: [], schedules: [], hooks: [] },
     reader: undefined,
+    writer: undefined,
   };
   let isSettingUp = true;
   const during = (what: string) => {
@@ -99,8 +101,9 @@ export function createPluginScope(
       },
     },
     workspaces: {
-      serve(served) {
-        parts.reader = served;
+      serve(reader, writer) {
+        parts.reader = reader;
+        parts.writer = writer;
       },
     },
     ...registrars({ plugin, parts, during, code }),

@@ -142,6 +142,7 @@ function noAnswer(): ParleyError {
     'tool_failed',
     "The workspace's disk isn't responding; a network drive may be gone. What was begun may still complete. Continue " +
       'without its files and tell the owner.',
+    { retry: { kind: 'later' } },
   );
 }
 

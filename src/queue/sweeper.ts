@@ -44,6 +44,8 @@ export type SweeperDeps = {
   readonly failures?: Pick<FailureStreaks, 'failed' | 'worked'>;
   /** Does what earlier steps have left of a task. */
   settle(taskId: string): void;
+  /** Writes the files that show a task. */
+  show(taskId: string): void;
   /** Lets runs continue whose budgets have room again. */
   resume(runs: readonly RunOutOfBudget[]): void;
   /** Notifies people whose messages have waited for long; absent if nobody is notified. */
@@ -227,6 +229,7 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
       .then(deps.start)
       .catch((error: unknown) => log.warn({ childId, error }, 'sweep.child-failed'));
   for (const taskId of sweep.tasks) deps.settle(taskId);
+  for (const taskId of sweep.unshownTasks) deps.show(taskId);
   deps.resume(sweep.withRoom);
   if (sweep.ahead.length > 0) {
     log.warn({ items: sweep.ahead.length }, 'sweep.clock-returned');

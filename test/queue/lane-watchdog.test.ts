@@ -26,6 +26,7 @@ it('gives a lane that has waited for 10 s the first free slot, without any wake'
   const sweeper = startSweeper({
     resume: () => undefined,
     settle: () => undefined,
+    show: () => undefined,
     store,
     clock,
     log: silentLog,

@@ -37,6 +37,7 @@ async function anHourLater(
   const sweeper = startSweeper({
     resume: () => undefined,
     settle: () => undefined,
+    show: () => undefined,
     store,
     clock,
     log,

@@ -10,6 +10,7 @@ import {
   isOutOfBudget,
   isUnnotifiedItem,
   isUnsettledTask,
+  isUnshownTask,
 } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
@@ -337,6 +338,7 @@ const dueTimes = prepared(
       union all select 0 where exists (select 1 from outbox where ${isOpenPart()})
       union all select 0 where exists (select 1 from runs where ${isOutOfBudget()})
       union all select 0 where exists (select 1 from tasks where ${isUnsettledTask()})
+      union all select 0 where exists (select 1 from tasks where ${isUnshownTask()})
     ) as times`,
 );
 
