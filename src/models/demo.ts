@@ -327,7 +327,8 @@ function subtaskStep(task: string, step: number, tools: readonly ToolSpec[]): De
 
 /** Writes the answer to a task from the results of its subtasks. */
 function synthesize(said: string): DemoTurn {
-  const [, title = '', reason] = /^\[Task \S+ "(.*?)"(?:: all| has failed: (.*?)\.? Say so)/.exec(said) ?? [];
+  const [, title = '', reason] =
+    /^\[Task \S+ "(.*?)"(?:: (?:all|its) | has failed: (.*?)\.? Say so)/.exec(said) ?? [];
   const end =
     reason === undefined ? ', made from these results' : ` failed: ${reason}. This is what there is`;
   const lines = contributionsIn(said).map(({ id, agent, text }) => `- ${id} (${agent}): ${text}`);

@@ -67,10 +67,11 @@ export function synthesisPrompt(task: {
   readonly error: string | null;
   readonly results: readonly Contribution[];
 }): string {
+  const count = task.results.length;
   const name = `${task.id} "${cleanUntrusted(task.title)}"`;
   const facts =
     task.error === null
-      ? `[Task ${name}: all ${task.results.length} subtasks have ended. Write the answer to it now, made from the results below. What you write is sent.]`
+      ? `[Task ${name}: ${count === 1 ? 'its subtask has' : `all ${count} subtasks have`} ended. Write the answer to it now, made from the results below. What you write is sent.]`
       : `[Task ${name} has failed: ${cleanUntrusted(task.error)} Say so now, with what was reached and what wasn't. What you write is sent.]`;
   return [facts, ...contributions(task.results)].join('\n\n');
 }
