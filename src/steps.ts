@@ -38,6 +38,7 @@ import {
   storeNotice,
   storeToolResults,
 } from './store/lanes/commit-turn.ts';
+import { storeBlocks } from './store/lanes/live-parts.ts';
 import { handOver, releaseFailedRun, releaseLane, renewLeases, resumePaused } from './store/lanes/leases.ts';
 import { parkForApproval, parkForBudget, parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
@@ -131,6 +132,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   savePromptSizes,
   sendToSession,
   setLaneMode,
+  storeBlocks,
   storeNotice,
   recordDelivery,
   settleParkedCall,

@@ -30,6 +30,8 @@ export type OutboundContent =
       readonly text: FormattedText;
       readonly buttons?: readonly Button[];
       readonly asked?: AskedCommand;
+      /** The Markdown of a block that was sent while its answer was written. Channels ignore it. */
+      readonly source?: string;
     }
   | {
       readonly kind: 'edit';

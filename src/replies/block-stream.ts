@@ -12,7 +12,7 @@ export type BlockLimits = { readonly minChars: number; readonly maxChars: number
 
 /** A block of an answer. */
 export type Block = {
-  /** What is sent: no fence is left open, and one that the block begins in is reopened. */
+  /** The text to send: no fence is left open, and one that the block begins in is reopened. */
   readonly markdown: string;
   /** Its piece of the text, as written. The blocks of a text and what follows them make up the text. */
   readonly source: string;

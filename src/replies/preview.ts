@@ -4,6 +4,7 @@
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
+import { joinTexts, quoteNewest, summaryOf } from './answer-leads.ts';
 import { chunkFormatted, nativeLength } from './chunk.ts';
 import { formatMarkdown, isQuickToParse } from './markdown.ts';
 import { sanitizeStreaming } from './scaffolding.ts';
@@ -18,6 +19,10 @@ import {
 /** The visible text of an answer that is still being written. */
 export interface PreviewText {
   push(delta: string): void;
+  /** Adds reasoning, which is shown until there is an answer. */
+  think(delta: string): void;
+  /** Shows these lines about finished calls, instead of the names of those that have started. */
+  showLines(lines: readonly string[]): void;
   /** The text so far accompanied a tool call and isn't an answer, so it shrinks to a progress line. */
   toolStarted(name: string): void;
   /** Starts a new answer. */
@@ -46,22 +51,36 @@ export function createPreviewText(options: {
 }): PreviewText {
   const { context, capabilities } = options;
   let progress: readonly string[] = [];
+  let lines: readonly string[] | undefined;
+  let thoughts = '';
   let answer = createAnswerHead(context, capabilities.text);
   return {
     push: (delta) => answer.push(delta),
+    think(delta) {
+      thoughts += delta;
+    },
+    showLines(shown) {
+      lines = shown;
+    },
     toolStarted(name) {
+      thoughts = '';
       const said = oneLine(answer.visible());
       progress = [...progress, said === '' ? `⚙ ${name}` : `⚙ ${name}: ${said}`].slice(-PROGRESS_LINES);
       answer = createAnswerHead(context, capabilities.text);
     },
     reset() {
       progress = [];
+      thoughts = '';
       answer = createAnswerHead(context, capabilities.text);
     },
     now() {
       const head = answer.head();
-      if (head !== undefined) return head;
-      return progress.length > 0 ? headOf(plainText(progress.join('\n')), capabilities.text) : undefined;
+      const summary = lines && summaryOf(lines);
+      if (head !== undefined) return summary ? headOf(joinTexts(summary, head), capabilities.text) : head;
+      const steps = summary ?? (progress.length > 0 ? plainText(progress.join('\n')) : undefined);
+      const quoted = quoteNewest(thoughts);
+      const shown = steps && quoted ? joinTexts(steps, quoted) : (steps ?? quoted);
+      return shown && headOf(shown, capabilities.text);
     },
     isAnswer: () => answer.head() !== undefined,
   };
@@ -157,9 +176,7 @@ function formatQuickly(markdown: string): FormattedText {
 
 function join(first: FormattedText, then: FormattedText): FormattedText {
   if (first.text === '' || then.text === '') return first.text === '' ? then : first;
-  const text = `${first.text}\n\n`;
-  const moved = then.spans.map((span) => ({ ...span, start: span.start + text.length }));
-  return { text: text + then.text, spans: [...first.spans, ...moved] };
+  return joinTexts(first, then);
 }
 
 /** A line that doesn't continue the block above it if there is an empty line between them. */

@@ -21,6 +21,8 @@ export type ReplyInput = {
   readonly text: string;
   /** The text reached its length limit. */
   readonly isCut?: boolean;
+  /** Blocks of the answer were sent while it was written, so the parts only continue it. */
+  readonly isBegun?: boolean;
   /** Files that are sent with the answer, whatever happens to the text. */
   readonly media?: readonly ReplyMedia[];
   /** The tool of the run that failed last, if any did. */
@@ -94,7 +96,7 @@ export function planReply(
       .slice(0, maxMedia)
       .map(({ source: _, ...file }): OutboundContent => ({ kind: 'media', ...file })),
   ];
-  if (contents.length > 0) {
+  if (contents.length > 0 || input.isBegun) {
     const threaded = threadParts(contents, { ...input, purpose: 'reply' }, replyTag);
     const parts = [...threaded, ...leftOutLine(input, media.length - maxMedia)];
     if (!input.isCut) return { kind: 'send', parts };
@@ -182,10 +184,12 @@ export function quotingParts(mode: ReplyToMode, route: ReplyRoute | undefined): 
   return mode;
 }
 
+type ThreadInput = Pick<ReplyInput, 'route' | 'replyToMode' | 'isBegun'> & Pick<Part, 'purpose'>;
+
 /** Decides which parts quote. An explicit reply tag overrides the mode; with `off` it applies to the first part. */
 function threadParts(
   contents: readonly OutboundContent[],
-  { route, replyToMode, purpose }: Pick<ReplyInput, 'route' | 'replyToMode'> & Pick<Part, 'purpose'>,
+  { route, replyToMode, purpose, isBegun }: ThreadInput,
   replyTag?: string,
 ): readonly Part[] {
   if (route === undefined) return [];
@@ -194,7 +198,7 @@ function threadParts(
   const quoting = quotingParts(replyToMode, route);
   const mode = replyTag !== undefined && quoting === 'off' ? 'first' : quoting;
   return contents.map((content, index) => {
-    const quotes = mode === 'all' || (mode === 'first' && index === 0);
+    const quotes = mode === 'all' || (mode === 'first' && index === 0 && !isBegun);
     const isQuote = quotes && replyTo !== undefined && content.kind !== 'reaction';
     return { route: isQuote ? { ...bare, replyTo } : bare, content, purpose };
   });

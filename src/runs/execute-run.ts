@@ -44,7 +44,8 @@ import { keepSkills, readRunSkills } from '../store/lanes/run-skills.ts';
 import type { TextFraming } from '../store/lanes/take-rows.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { ActiveRuns } from './active-runs.ts';
-import type { RunSettings } from './agents.ts';
+import type { Display, RunSettings } from './agents.ts';
+import { type AnswerBlocks, blocksFor } from './answer-blocks.ts';
 import { createRunCalls, type RunBudgets, type RunCalls } from './call-ledger.ts';
 import { executeCompact, publishTitle, titleSettings, titleSystem } from './execute-compact.ts';
 import { createNoopView, type LiveView, openLiveView } from './live-view.ts';
@@ -52,6 +53,7 @@ import { type ApprovalSettings, mayWaitForRoom, parkIfWaiting, type WaitingCall 
 import type { PreviewJournal } from './preview-surface.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import { compactionOf, compactorOf } from './run-compaction.ts';
+import { displayFor } from './run-display.ts';
 import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, readRunContext, recordingSizes, shownMessages, timeLeft } from './run-history.ts';
 import { persistHookOf, startRun, toolHooksOf } from './run-hooks.ts';
@@ -145,15 +147,20 @@ export async function executeRun(
   if (run.cancelReason !== undefined) active.cancel(run.runId, run.cancelReason);
   const feed = new RunFeed(deps, run);
   let live = createNoopView();
+  let blocks: AnswerBlocks | undefined;
   try {
     feed.begin();
     if (run.beginsSession)
       void deps.hooks?.observe('session_start', { sessionId: run.sessionId, sessionKey: run.laneKey });
     const route = routeOf(run.target);
     const channel = route && deps.channelFor(route);
-    live = await openLiveView(withoutPreview(deps), run, channel);
+    const display = await displayFor(deps, run, channel);
+    live = await openLiveView({ ...deps, display }, run, channel);
     const calls = callsOf(deps, run);
-    const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel, feed });
+    const recorder = await createRecorder(deps, run, {
+      ...{ options, stopping, calls, live, channel, feed, display },
+    });
+    blocks = recorder.blocks;
     const waits = await runLoop(deps, run, { recorder, stopping, calls, feed });
     const waiting = { ...waits, refusal: recorder.outOfBudget, calls, startedAt, live, feed };
     let left: RunExit | undefined = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
@@ -173,15 +180,10 @@ export async function executeRun(
   } finally {
     stopping.close();
     active.remove(attempt);
+    blocks?.close();
     await live.end();
     feed.close();
   }
-}
-
-/** A hook judges complete texts, so nobody sees one before it. */
-function withoutPreview(deps: RunDeps): RunDeps {
-  if (!deps.hooks?.has('message_sending')) return deps;
-  return { ...deps, settings: { ...deps.settings, isPreviewOn: false } };
 }
 
 /** How long a network may delay a hand-over, ms. */
@@ -203,18 +205,24 @@ type RecorderParts = {
   readonly live: LiveView;
   readonly channel: HostedChannel | undefined;
   readonly feed: RunFeed;
+  readonly display: Display;
 };
 
-function createRecorder(
+async function createRecorder(
   deps: RunDeps,
   run: ClaimedRun,
-  { options, stopping, calls, live, channel, feed }: RecorderParts,
-): RunRecorder {
+  { options, stopping, calls, live, channel, feed, display }: RecorderParts,
+): Promise<RunRecorder> {
   const { store, clock, log, probe, texts, shaper, outbox, framing, start, settings, active } = deps;
   const { runId } = run;
+  const capabilities = channel?.definition.capabilities ?? minCapabilities;
+  const openBlocks = await blocksFor(deps, run, { display, capabilities });
   return new RunRecorder(run, {
+    openBlocks,
+    display,
+    redact: (text) => deps.redact(text),
     ...{ store, clock, log, probe, texts, shaper, outbox, framing, start },
-    capabilities: channel?.definition.capabilities ?? minCapabilities,
+    capabilities,
     replyToMode: settings.replyToMode,
     suppressAcknowledgements: settings.suppressAcknowledgements,
     live,

@@ -5,6 +5,7 @@
 import type { Capabilities, PreviewStyle } from '#contracts/capabilities.ts';
 import type { ChannelAdapter, HostedChannel } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
+import type { DisplayChoice } from '#contracts/display.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
@@ -15,8 +16,7 @@ import type { Store } from '../store/base/command.ts';
 import { readUnknownPreview, type UnknownPreview } from '../store/delivery/preview.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { type LivePreview, readPreview } from '../store/lanes/recover-run.ts';
-import { isHeartbeatOnly, readTakenOrigins } from '../store/lanes/take-rows.ts';
-import type { RunSettings } from './agents.ts';
+import type { Display, RunSettings } from './agents.ts';
 import { previewRoute } from './plan-answer.ts';
 import {
   createLostPreview,
@@ -29,6 +29,10 @@ import {
 
 export interface LiveView {
   push(delta: string): void;
+  /** Adds to the model's reasoning. */
+  think(delta: string): void;
+  /** Replaces the lines about finished calls. */
+  showLines(lines: readonly string[]): void;
   toolStarted(name: string): void;
   /** Says whether a person may have seen part of the answer, including what an earlier holder displayed. */
   isShown(): boolean;
@@ -48,6 +52,7 @@ export type LiveViewOptions = PreviewPlace & {
   readonly capabilities: Capabilities;
   readonly chatKind: 'dm' | 'group';
   readonly isPreviewOn: boolean;
+  readonly display: DisplayChoice;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -64,6 +69,8 @@ export function createNoopView(preview?: LivePreview, findLost?: FindLostPreview
   let lost = findLost;
   return {
     push: () => undefined,
+    think: () => undefined,
+    showLines: () => undefined,
     toolStarted: () => undefined,
     anew: () => undefined,
     isShown: () => left !== undefined || lost !== undefined,
@@ -124,6 +131,18 @@ class RunView implements LiveView {
     this.#schedule();
   }
 
+  think(delta: string): void {
+    if (this.#options.display.reasoning !== 'stream') return;
+    this.#text.think(delta);
+    this.#schedule();
+  }
+
+  showLines(lines: readonly string[]): void {
+    if (this.#options.display.verbose !== 'on') return;
+    this.#text.showLines(lines);
+    this.#schedule();
+  }
+
   toolStarted(name: string): void {
     this.#text.toolStarted(name);
     this.#isSettled = false;
@@ -152,6 +171,7 @@ class RunView implements LiveView {
   next(): void {
     this.#surface.reset();
     this.#text.reset();
+    this.#text.showLines([]);
     this.#shown = '';
     this.#shownAnswer = undefined;
     this.#isSettled = false;
@@ -227,12 +247,13 @@ export async function openLiveView(
     readonly log: Log;
     readonly probe: Probe;
     readonly settings: Pick<RunSettings, 'isPreviewOn' | 'replyToMode'>;
+    readonly display: Display;
     channelFor(route: ReplyRoute): HostedChannel | undefined;
   },
   run: ClaimedRun,
   channel: HostedChannel | undefined,
 ): Promise<LiveView> {
-  const { store, journal, clock, log, probe, settings } = deps;
+  const { store, journal, clock, log, probe, settings, display } = deps;
   const route = routeOf(run.target);
   if (!route) return createNoopView();
   const lookFor = (lost: UnknownPreview) =>
@@ -242,14 +263,11 @@ export async function openLiveView(
   const findLost = lost && lookFor(lost);
   if (!channel) return createNoopView(preview, findLost);
   const { runId, laneKey, epoch, chatKind } = run;
-  // Its answer is silent up to a length at which a preview would long have been shown.
-  const isHeartbeat = run.isResumed
-    ? isHeartbeatOnly(await store.read(readTakenOrigins, { runId }))
-    : run.isHeartbeat === true;
   return createLiveView({
     adapter: channel.adapter,
     capabilities: channel.definition.capabilities,
-    isPreviewOn: settings.isPreviewOn && !isHeartbeat,
+    display,
+    isPreviewOn: settings.isPreviewOn && display.stream === 'preview',
     route: previewRoute(route, settings.replyToMode),
     ...{ runId, laneKey, epoch, chatKind, preview, findLost, lookFor },
     ...{ store, journal, clock, log, probe },

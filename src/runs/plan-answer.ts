@@ -1,5 +1,6 @@
 import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
+import type { DisplayChoice } from '#contracts/display.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import { type AgentMessage, finishReasonOf, sourcesOf, textOf } from '#contracts/message.ts';
@@ -10,6 +11,8 @@ import type { Part } from '#contracts/part.ts';
 import { type ReplyRoute, type RunTarget, routeOf, withoutQuote } from '#contracts/route.ts';
 import type { PreparedMessage } from '../hooks/prepare-message.ts';
 import { budgetNames } from '../models/budget-rules.ts';
+import { leadsOf, withLeads } from '../replies/answer-leads.ts';
+import { blocksAfter, isContinued } from '../replies/block-stream.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
 import { markStopped } from '../replies/preview.ts';
 import {
@@ -24,11 +27,12 @@ import {
   withSources,
 } from '../replies/reply-pipeline.ts';
 import type { SilenceContext } from '../replies/silence.ts';
-import type { TextShaper } from '../replies/text-shaper.ts';
+import { isInvisible, type TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
+import type { BlocksSent } from './answer-blocks.ts';
 
 /** The setting in which an answer or the end of a run is shown. */
 export type AnswerScene = {
@@ -44,6 +48,8 @@ export type RunActions = {
   /** Files that tools attached to the next answer. */
   readonly files: readonly ReplyMedia[];
   readonly toolFailure: { readonly tool: string } | undefined;
+  /** Lines about the calls, for those who want to see them. */
+  readonly lines: readonly string[];
   /** Whether to drop an answer that only acknowledges what a tool has sent. */
   readonly suppressAcknowledgements: boolean;
 };
@@ -55,6 +61,9 @@ export type AnswerShaping = AnswerScene & {
   readonly silence: SilenceContext;
   /** Says whether the model has seen the message with this platform id in the conversation it answers. */
   hasSeen(messageId: string): Promise<boolean>;
+  readonly display: DisplayChoice;
+  /** Blocks that were sent of the answer while it was written. */
+  readonly blocks?: BlocksSent | undefined;
   /** Has hooks judge the complete text; absent: it is sent as it is. */
   readonly prepare?: ((text: string, route: ReplyRoute) => Promise<PreparedMessage>) | undefined;
 };
@@ -65,7 +74,7 @@ export async function planAnswer(
   scene: AnswerShaping,
   actions: RunActions,
 ): Promise<ReplyPlan> {
-  const { run, shaper, silence, hasSeen, prepare, ...rest } = scene;
+  const { run, shaper, silence, hasSeen, display, blocks, prepare, ...rest } = scene;
   const input: ReplyInput = {
     ...rest,
     text: textOf(message.parts),
@@ -89,8 +98,17 @@ export async function planAnswer(
   const prepared = written && route && (await prepare?.(written, route));
   if (prepared && prepared.kind === 'cancelled') return prepared;
   const shown = prepared ? prepared.text : written;
-  const texts = shown ? await shaper.shape(shown, scene.capabilities.text) : [];
-  return planReply(input, reply, texts);
+  if (!shown) return planReply(input, reply, []);
+  const unsent = blocks
+    ? blocksAfter(shown, blocks.sent, blocks.limits).map(({ markdown }) => markdown)
+    : [shown];
+  const texts = await Promise.all(unsent.map((each) => shaper.shape(each, scene.capabilities.text)));
+  const isBegun = blocks !== undefined && isContinued(shown, blocks.sent);
+  if (isBegun) return planReply({ ...input, isBegun }, reply, texts.flat());
+  const isReadable = texts.flat().some(({ text }) => !isInvisible(text));
+  const leads = isReadable ? leadsOf(display, { parts: message.parts, lines: actions.lines }) : [];
+  const joins = display.reasoning === 'on' && leads.length > 0;
+  return planReply(input, reply, withLeads(leads, texts.flat(), { limits: scene.capabilities.text, joins }));
 }
 
 export type EndOutcome = {

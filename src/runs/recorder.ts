@@ -4,14 +4,16 @@
  */
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
+import type { DisplayChoice } from '#contracts/display.ts';
 import type { Log } from '#contracts/log.ts';
 import { type AgentMessage, finishReasonOf, textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Mark } from '../agent/repair-history.ts';
+import { leadsOf } from '../replies/answer-leads.ts';
 import { confirmedSends } from '../replies/dedupe.ts';
-import type { ReplyToMode } from '../replies/reply-pipeline.ts';
-import { dependsOnContext, type SilenceContext } from '../replies/silence.ts';
+import { type ReplyToMode, readableText } from '../replies/reply-pipeline.ts';
+import { anySource, dependsOnContext, type SilenceContext } from '../replies/silence.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import { raiseAlert } from '../store/alerts/alert.ts';
 import type { Store } from '../store/base/command.ts';
@@ -36,6 +38,7 @@ import { readIsSeen } from '../store/reads/own-messages.ts';
 import type { RunFence } from '../store/rows/run.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import type { StopReason } from './active-runs.ts';
+import type { AnswerBlocks, OpenBlocks } from './answer-blocks.ts';
 import { type BusyNotice, createBusyNotice } from './busy-notice.ts';
 import type { RunCalls } from './call-ledger.ts';
 import {
@@ -56,6 +59,9 @@ export type RecorderDeps = ToolTurnsDeps & {
   readonly replyToMode: ReplyToMode;
   readonly shaper: TextShaper;
   readonly calls: RunCalls;
+  readonly display: DisplayChoice;
+  /** Present if answers are sent in blocks. */
+  readonly openBlocks?: OpenBlocks | undefined;
   readonly turnLimit: number;
   readonly steerDelivery: 'one-at-a-time' | 'all';
   framing(): TextFraming;
@@ -94,6 +100,8 @@ export class RunRecorder {
   /** True if the run took messages that it has no time left to read: another attempt continues with them. */
   hasUnread = false;
   readonly busy: BusyNotice;
+  /** Present if its answers are sent in blocks. */
+  readonly blocks: AnswerBlocks | undefined;
   /** The budget that the run waits for; the run hasn't ended. */
   outOfBudget: BudgetRefusal | undefined;
   readonly #run: ClaimedRun;
@@ -116,6 +124,11 @@ export class RunRecorder {
     this.#held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
     this.#tools = new ToolTurns(this.#held, deps);
     this.busy = createBusyNotice(deps, run);
+    this.blocks = deps.openBlocks?.({
+      leadOf: (parts) => leadsOf(deps.display, { parts, lines: this.#tools.actions.lines }),
+      // A text may repeat what a tool has sent, which only the final decision knows.
+      mayStream: () => this.#tools.actions.toolSends.length === 0,
+    });
   }
 
   /** Adds what tools did under an earlier holder of this run since its last answer. */
@@ -180,16 +193,20 @@ export class RunRecorder {
   }
 
   async #stream(message: AgentMessage, event: ModelEvent): Promise<void> {
+    const { blocks } = this;
     const { live, probe, clock, store, log } = this.#deps;
+    if (event.type === 'thinking_delta') live.think(event.thinking);
+    if (event.type === 'tool_use_start') await blocks?.textEnded(this.#imageOf(message));
     if (event.type === 'content_delta') {
       live.push(event.text);
+      await blocks?.push(this.#imageOf(message), event.text);
       probe.reach('streaming');
     }
-    if (event.type === 'content_recall') live.anew();
+    if (event.type === 'content_recall') this.#anew();
     if (event.type === 'error') this.#failure = event.failure;
     if (event.type === 'warning' && event.kind === 'anew') {
       log.info({ runId: this.#run.runId, detail: event.detail }, 'model.asked-again');
-      live.anew();
+      this.#anew();
     }
     if (event.type === 'warning' && event.kind === 'retrying') await this.busy.onWait(event.waitMs);
     // Written too late, the recalled text might be taken up by another process.
@@ -203,14 +220,23 @@ export class RunRecorder {
     store.writeAlong(saveImage, { ...this.#held, message: this.#imageOf(message) });
   }
 
+  /** The answer so far is written again. */
+  #anew(): void {
+    this.#deps.live.anew();
+    this.blocks?.anew();
+  }
+
   async #messageEnd(message: AgentMessage): Promise<boolean> {
     if (message.role !== 'assistant') return false;
     this.#imageId = undefined;
     const calls = toolCallsOf(message.parts);
     this.#current = calls.length === 0 ? message : undefined;
     if (calls.length === 0 || this.#deps.isHandingOver()) return false;
+    const { blocks } = this;
     const { store, calls: tries, probe } = this.#deps;
     const modelCalls = tries.ended();
+    await blocks?.textEnded(this.#imageOf(message));
+    if (!blocks) this.#tools.noteSaid(readableText(textOf(message.parts), anySource));
     await store.write(commitToolTurn, {
       ...this.#held,
       message: this.#imageOf(message),
@@ -218,6 +244,7 @@ export class RunRecorder {
       modelCalls,
     });
     tries.stored(modelCalls);
+    blocks?.next();
     this.#tools.open(message);
     probe.reach('turn-committed');
     return true;
@@ -248,12 +275,13 @@ export class RunRecorder {
 
   async #answer(message: AgentMessage): Promise<boolean> {
     const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
-    const { shaper, replyToMode, prepare } = this.#deps;
+    const { shaper, replyToMode, display, prepare } = this.#deps;
     const { target } = this.#run;
     const preview = await live.finishPreview();
+    const blocks = await this.blocks?.finish();
     const silence = await silenceContextOf(store, this.#run, message);
     const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
-    const shaping = { ...this.#scene(), shaper, silence, hasSeen, prepare };
+    const shaping = { ...this.#scene(), shaper, silence, hasSeen, display, blocks, prepare };
     const plan = await planAnswer(message, shaping, this.#tools.actions);
     const modelCalls = calls.ended();
     const commit = (sender?: DeliveryPolicy) =>
@@ -264,6 +292,7 @@ export class RunRecorder {
         nextCall: calls.next(),
         parts: answerParts(plan, { target, preview, replyToMode }),
         preview: preview?.key,
+        ...(blocks && { blocks: blocks.keys }),
         ...outcomeOf(plan),
         mayKeepLane: mayKeepLane(),
         claims: claims(),
@@ -280,6 +309,7 @@ export class RunRecorder {
     probe.reach('turn-committed');
     start(answered.effects);
     live.next();
+    this.blocks?.next();
     this.#tools.resetActions();
     this.#current = undefined;
     this.#reach(answered);
@@ -296,7 +326,7 @@ export class RunRecorder {
 
   /** Says whether a person may have seen part of the answer being written. */
   get isShown(): boolean {
-    return this.#deps.live.isShown();
+    return this.#deps.live.isShown() || this.blocks?.isShown() === true;
   }
 
   /** Notifies the person that the model has been silent for long. Never throws: the run continues either way. */
@@ -328,6 +358,7 @@ export class RunRecorder {
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
     const preview = await live.finishPreview();
+    await this.blocks?.finish();
     // The run also ends if a budget has no room for a summary.
     const failure = refused ? budgetFailure(refused) : this.#failure;
     const why = { stop: reason, failure, preview, shown: live.shownAnswer() };

@@ -16,6 +16,8 @@ import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { endStateOf, resultMessage } from '../agent/tool-result.ts';
 import { readMediaName } from '../inbound/media.ts';
+import { stripText } from '../logging/redaction.ts';
+import { saidLine, toolLine } from '../replies/answer-leads.ts';
 import type { ToolSend } from '../replies/dedupe.ts';
 import type { ReplyMedia } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/base/command.ts';
@@ -36,6 +38,8 @@ export type ToolTurnsDeps = {
   /** Says whether the run was cut to continue elsewhere: calls that this interrupted aren't recorded. */
   isHandingOver(): boolean;
   onTool(callId: string, state: ToolState): void;
+  /** Removes secrets. */
+  redact(text: string): string;
   /** Changes results before they are stored; absent without such a hook. */
   readonly persist?: PersistResult | undefined;
 };
@@ -60,6 +64,8 @@ export class ToolTurns {
   #toolSends: readonly ToolSend[] = [];
   #files: readonly ReplyMedia[] = [];
   #toolFailure: { readonly tool: string } | undefined;
+  /** A line for each finished call, and for what was said beside calls. */
+  #lines: readonly string[] = [];
 
   constructor(held: RunFence, deps: ToolTurnsDeps) {
     this.#held = held;
@@ -69,6 +75,7 @@ export class ToolTurns {
   /** Adds what tools did under an earlier holder of this run: messages not to repeat, and files to send. */
   recall(results: readonly PriorToolResult[]): void {
     for (const { tool, parts } of results) {
+      this.#lines = [...this.#lines, `⚙ ${tool}`];
       this.#noteSend(tool, storedMetadata(parts));
       this.#noteFiles(parts);
     }
@@ -84,17 +91,32 @@ export class ToolTurns {
     this.#files = [...this.#files, ...parseAttached(storedMetadata(parts))];
   }
 
+  /** Keeps what was said beside the calls of a turn. */
+  noteSaid(text: string): void {
+    const line = saidLine(this.#deps.redact(text));
+    if (line !== undefined) this.#lines = [...this.#lines, line];
+  }
+
+  #noteLine(call: ToolCallData, { parts, isError }: StoredResult): void {
+    const { redact, live } = this.#deps;
+    const [first] = parts;
+    const text = first?.type === 'tool_result' ? first.data.content : '';
+    this.#lines = [...this.#lines, stripText(redact(toolLine(call, { text, isError })))];
+    live.showLines(this.#lines);
+  }
+
   /** Returns what the tools have sent, and whether one failed, since the last answer. */
   get actions(): RunActions {
     const { suppressAcknowledgements } = this.#deps;
     const [toolSends, files, toolFailure] = [this.#toolSends, this.#files, this.#toolFailure];
-    return { toolSends, files, toolFailure, suppressAcknowledgements };
+    return { toolSends, files, toolFailure, lines: this.#lines, suppressAcknowledgements };
   }
 
   /** Call it once an answer is on record. */
   resetActions(): void {
     this.#toolSends = [];
     this.#files = [];
+    this.#lines = [];
     this.#toolFailure = undefined;
   }
 
@@ -159,6 +181,7 @@ export class ToolTurns {
     const stored = this.#storedResult(parts);
     turn.stored.set(callId, stored);
     if (!stored.isError) this.#noteFiles(stored.parts);
+    this.#noteLine(call, stored);
     const { messageId } = turn;
     await store.write(storeToolResults, { ...this.#held, messageId, results: [stored] });
     onTool(callId, state);

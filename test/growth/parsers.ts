@@ -15,6 +15,7 @@ import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { createRedactor, stripLogLine as stripLogControls, stripText } from '../../src/logging/redaction.ts';
 import { ToolCallReader } from '../../src/models/openai/openai-tool-calls.ts';
 import { TextReader } from '../../src/models/written/text-reader.ts';
+import { blocksAfter } from '../../src/replies/block-stream.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
 import { judgeRepeat } from '../../src/replies/dedupe.ts';
 import { isHonestLink, isQuickToParse } from '../../src/replies/markdown.ts';
@@ -142,6 +143,7 @@ export const parsers: readonly Parser[] = [
   { name: 'sanitizeStreaming', run: sanitizeStreaming },
   { name: 'judgeSilence', run: (text) => judgeSilence(text, ['heartbeat']) },
   { name: 'visibleWhileStreaming', run: (text) => visibleWhileStreaming(text, ['announce']) },
+  { name: 'blocksAfter', run: (text) => blocksAfter(text, [], { minChars: 800, maxChars: 1_200 }) },
   { name: 'judgeRepeat', run: repeat },
   { name: 'isHonestLink, address', run: (text) => isHonestLink(`https://${text}`, 'x') },
   { name: 'isHonestLink, label', run: (text) => isHonestLink('https://x.example', text) },

@@ -67,6 +67,7 @@ describe('the live view of a run', () => {
       capabilities,
       chatKind: 'dm',
       isPreviewOn: true,
+      display: {},
       route: aRoute(crypto.randomUUID()),
       laneKey: 'no lane',
       runId: crypto.randomUUID(),

@@ -10,7 +10,13 @@ import { aRoute } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 
 const route = aRoute('here', { replyTo: messageId('41') });
-const nothingDone = { toolSends: [], files: [], toolFailure: undefined, suppressAcknowledgements: true };
+const nothingDone = {
+  toolSends: [],
+  files: [],
+  lines: [],
+  toolFailure: undefined,
+  suppressAcknowledgements: true,
+};
 
 const plan = (text: string, actions: RunActions, over: { readonly replyToMode?: ReplyToMode } = {}) =>
   planAnswer(
@@ -21,6 +27,7 @@ const plan = (text: string, actions: RunActions, over: { readonly replyToMode?: 
       replyToMode: 'off',
       texts: textsFor('en'),
       ...shaping,
+      display: {},
       silence: ['chat'],
       hasSeen: async (id) => id === '17',
       ...over,
@@ -42,6 +49,7 @@ it.each([
   const actions = {
     toolSends: [toolSend],
     files: [],
+    lines: [],
     toolFailure: undefined,
     suppressAcknowledgements: isOn,
   };

@@ -109,11 +109,11 @@ describe('message_sending', () => {
       {
         run: { target: route, chatKind: 'dm' },
         capabilities: { ...plainCapabilities, text: { maxLength: 12 } },
-        ...{ replyToMode: 'off', texts: textsFor('en'), ...shaping, silence: ['chat'] },
+        ...{ replyToMode: 'off', texts: textsFor('en'), ...shaping, display: {}, silence: ['chat'] },
         hasSeen: async () => true,
         prepare: (text, to) => prepareMessage(hooks, { source: 'answer', run: aHookRun, route: to, text }),
       },
-      { toolSends: [], files: [], toolFailure: undefined, suppressAcknowledgements: true },
+      { toolSends: [], files: [], lines: [], toolFailure: undefined, suppressAcknowledgements: true },
     );
   };
 

@@ -28,6 +28,7 @@ import type { RunFence } from '../rows/run.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { type AssistantImage, type StoredImage, writeAssistant } from './commit-turn.ts';
 import { closeRun, type LaneExit, stopChildrenOf } from './end-run.ts';
+import { joinBlocks } from './live-parts.ts';
 import {
   asSteers,
   type Boundary,
@@ -44,6 +45,8 @@ type AnswerFacts = RunFence & {
   readonly modelCalls?: readonly ModelCallEnd[];
   /** All of them go to the run's route. */
   readonly parts: readonly Part[];
+  /** Blocks that were sent of the answer, by key; the parts continue them. */
+  readonly blocks?: readonly string[];
   /** The preview that the parts replace or delete. */
   readonly preview: string | undefined;
   readonly outcome: Outcome;
@@ -100,6 +103,7 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
     const { claimed } = reply;
     const { outcome, outcomeReason } = reply.isUnreachable ? undeliverable(input) : input;
     await endAnswered(tx, { runId, answer: message.id, outcome, outcomeReason });
+    await joinBlocks(tx, { runId, answer: message.id, blocks: input.blocks ?? [] });
     if (chosen.length > 0) {
       await extendAnsweredRun(tx, { runId, laneKey: lane.key, parts: parts.length });
       const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, ...asSteers(lane) });
