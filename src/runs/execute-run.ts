@@ -1,6 +1,5 @@
 import type { AgentEvent, CallQuestion } from '#contracts/agent-event.ts';
 import { type CallRate, isUncounted } from '#contracts/call-ledger.ts';
-import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { ChildRole } from '#contracts/child.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -53,7 +52,7 @@ import { type ApprovalSettings, mayWaitForRoom, parkIfWaiting, type WaitingCall 
 import type { PreviewJournal } from './preview-surface.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import { compactionOf, compactorOf } from './run-compaction.ts';
-import { displayFor } from './run-display.ts';
+import { displayFor, minCapabilities } from './run-display.ts';
 import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, readRunContext, recordingSizes, shownMessages, timeLeft } from './run-history.ts';
 import { persistHookOf, startRun, toolHooksOf } from './run-hooks.ts';
@@ -105,20 +104,6 @@ export type RunDeps = RunFeedDeps & {
   start(effects: Effects): void;
   /** Lets runs continue whose budgets have room, after a call has returned what it reserved. */
   freedRoom(): void;
-};
-
-/** If the channel is switched off meanwhile, the answer is shaped for the least capable one. */
-const minCapabilities: Capabilities = {
-  text: { maxLength: 2000 },
-  canReact: false,
-  canQuote: false,
-  canEdit: false,
-  canDelete: false,
-  canPress: false,
-  preview: { dm: 'none', group: 'none' },
-  previewIntervalMs: { dm: 1000, group: 1000 },
-  isSessionBound: false,
-  repeatSafeMs: 0,
 };
 
 /** How the lane was left, or that the run waits for something outside or for its next attempt. */

@@ -1,3 +1,4 @@
+import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import { routeOf } from '#contracts/route.ts';
 import type { Hooks } from '../hooks/hooks.ts';
@@ -33,3 +34,17 @@ const hidden = { verbose: 'off', reasoning: 'off' } as const;
 async function isHeartbeat(store: Store, { isResumed, runId, isHeartbeat }: ClaimedRun): Promise<boolean> {
   return isResumed ? isHeartbeatOnly(await store.read(readTakenOrigins, { runId })) : isHeartbeat === true;
 }
+
+/** If the channel is switched off meanwhile, the answer is shaped for the least capable one. */
+export const minCapabilities: Capabilities = {
+  text: { maxLength: 2000 },
+  canReact: false,
+  canQuote: false,
+  canEdit: false,
+  canDelete: false,
+  canPress: false,
+  preview: { dm: 'none', group: 'none' },
+  previewIntervalMs: { dm: 1000, group: 1000 },
+  isSessionBound: false,
+  repeatSafeMs: 0,
+};
