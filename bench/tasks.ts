@@ -1,4 +1,4 @@
-/** What delegation costs the store: graphs whose peers answer at once, without models and networks. */
+/** Measures what delegation costs the store: graphs whose peers answer at once, without models and networks. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -96,7 +96,7 @@ function aWorkerOn(store: Awaited<ReturnType<typeof openStore>>) {
     const { run } = await worker.converse();
     await worker.answer(run, 'An answer of some length. '.repeat(10));
   };
-  /** Returns the time of the commit that ends a peer with so many siblings at work. */
+  /** Returns the time of the commit that ends a peer with this many siblings at work. */
   const timedReply = async (siblings: number) => {
     const graph = Array.from({ length: siblings }, (_, index) => ({ id: `n${index}` }));
     const { taskId } = await worker.begin(graph, {
