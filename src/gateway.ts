@@ -494,8 +494,7 @@ async function loadPlugins(stage: StageDeps, { plugins, host, toolSender }: Plug
     channelTools: stage.channels.flatMap(({ tools }) => tools ?? []),
     channelToolsFor: (route) => host.find(route)?.definition.tools ?? [],
   });
-  const { models } = stage.model;
-  const subagents = subagentsPlugin({ config, store, probe, models, start, hooks });
+  const subagents = subagentsPlugin({ config, store, probe, models: stage.model.models, start, hooks });
   const own = [core, subagents].map((definition) => ({ definition, config: {} }));
   logUnknownTools(stage, await plugins.load([...own, ...stage.plugins]));
 }
