@@ -38,8 +38,8 @@ import {
   storeNotice,
   storeToolResults,
 } from './store/lanes/commit-turn.ts';
-import { storeBlocks } from './store/lanes/live-parts.ts';
 import { handOver, releaseFailedRun, releaseLane, renewLeases, resumePaused } from './store/lanes/leases.ts';
+import { storeBlocks } from './store/lanes/live-parts.ts';
 import { parkForApproval, parkForBudget, parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
 import { keepSkills } from './store/lanes/run-skills.ts';
