@@ -1,10 +1,10 @@
-// Checks the models of the lane protocol (proof/lane-protocol/lane.pml, child.pml) with spin: that they hold,
+// Checks the models of the lane protocol (proof/lane-protocol/lane.pml, child.pml, task.pml) with spin: that they hold,
 // and that each broken variant is refuted for the expected reason. Prints one line per check; the exit code is
 // 1 when a proof fails, a broken variant is not refuted, or a program is missing.
 //   --small          the sizes that the tests run, a few seconds each
 //   --share <i>/<n>  every nth of them, starting at the ith
 //   --only <text>    only checks whose line contains the text
-//   --model <file>   another model instead of both
+//   --model <file>   another model instead of all
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,6 +66,12 @@ const proofs = [
 
 /** Meanings of the model's assertions, each recognized by a piece of its text. */
 const harms = [
+  ['early', 'a subtask before its parents'],
+  ['again', 'a try that was dispatched twice'],
+  ['afterEnd', 'a reply that came too late'],
+  ['turns', 'two turns for the answer'],
+  ['taskIs', 'something is stuck'],
+  ['answers', 'two answers'],
   ['allowed', 'a call that nobody approved'],
   ['refused', 'a call that was refused'],
   ['question', 'a question that outlives its run'],
@@ -282,10 +288,48 @@ const child = [
   },
 ].map((check) => ({ ...check, model: 'child', title: `children: ${check.title}` }));
 
+/** Checks of task.pml: a task of three subtasks whose peers' ends race with a stop and with kills. */
+const task = [
+  { size: 'small', title: 'two subtasks and one behind both', defines: [], settles: true },
+  {
+    size: 'small',
+    title: 'a subtask is marked in one transaction and its peer made in another',
+    defines: ['DISPATCH_APART'],
+    refutedBy: 'something is stuck',
+  },
+  {
+    size: 'small',
+    title: "a reply is recorded without the lock on the coordinator's lane",
+    defines: ['REPLY_UNLOCKED'],
+    refutedBy: 'something is stuck',
+  },
+  {
+    title: 'a late reply counts',
+    defines: ['LATE_COUNTS'],
+    refutedBy: 'a reply that came too late',
+  },
+  {
+    title: 'one parent is enough',
+    defines: ['ONE_PARENT'],
+    refutedBy: 'a subtask before its parents',
+  },
+  {
+    size: 'small',
+    title: 'a stop misses what has not begun',
+    defines: ['STOP_MISSES'],
+    refutedBy: 'something is stuck',
+  },
+  {
+    title: 'what a step leaves is never settled',
+    defines: ['WITHOUT_SETTLING'],
+    refutedBy: 'something is stuck',
+  },
+].map((check) => ({ ...check, model: 'task', title: `tasks: ${check.title}` }));
+
 function chooseChecks({ isSmall, only, share }) {
   const [first = 0, step = 1] = share.split('/').map(Number);
   const isBroken = ({ refutedBy }) => refutedBy !== undefined;
-  const all = [...proofs, ...child, ...broken].map((check) => ({
+  const all = [...proofs, ...child, ...task, ...broken].map((check) => ({
     ...check,
     line: `${isBroken(check) ? 'broken' : 'holds'}: ${check.title}`,
   }));
@@ -314,7 +358,7 @@ async function mustRun(program, args, cwd) {
 
 /** Returns the commands of one check; the README.md next to the model shows them written out. */
 export function commandsOf({ defines, settles = false, refutedBy, model = 'lane' }, file) {
-  const isSized = model === 'child' || defines.some((define) => define.startsWith('MESSAGES='));
+  const isSized = model !== 'lane' || defines.some((define) => define.startsWith('MESSAGES='));
   const sized = isSized ? defines : [...defines, 'MESSAGES=2'];
   // Nearly every step touches the lane, so partial order reduction finds nothing to leave out.
   const kind = settles ? [] : ['-DSAFETY', '-DNOCLAIM'];
