@@ -3,8 +3,8 @@ import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
 import { checkText, fileProblem } from './file-problem.ts';
+import { openRunFiles } from './inbox.ts';
 import { findLines, findPassage } from './search-files.ts';
-import { openWorkspace } from './workspace-files.ts';
 
 /** Longest passage, in UTF-16 units: more than a model writes in one answer. */
 const maxPassage = 500_000;
@@ -31,7 +31,7 @@ export function createEditTool(config: FilesConfig, disks: DiskCalls): Tool {
     replay: 'never',
     authority: config.writeAuthority,
     async execute({ path, oldText, newText }, { run, signal }) {
-      await using files = await openWorkspace(run.workspace, disks);
+      await using files = await openRunFiles(run, disks);
       const { bytes, stamp } = await files.read(path, { maxBytes: config.maxFileBytes, signal });
       checkText(bytes, path);
       const at = await findOnly(bytes, oldText, path);

@@ -3,9 +3,9 @@ import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
 import { onOneLine } from './file-problem.ts';
+import { openRunFiles } from './inbox.ts';
 import { ownTurn, searchFiles } from './search-files.ts';
 import { compileGlob } from './search-pattern.ts';
-import { openWorkspace } from './workspace-files.ts';
 
 const maxResults = 500;
 
@@ -27,7 +27,7 @@ export function createGlobTool(config: FilesConfig, disks: DiskCalls): Tool {
     async execute({ pattern, path }, { run, signal }) {
       await ownTurn();
       const matches = compileGlob(pattern);
-      await using files = await openWorkspace(run.workspace, disks);
+      await using files = await openRunFiles(run, disks);
       const found: string[] = [];
       const search = searchFiles(files, { path, signal });
       for await (const file of search.files) {

@@ -5,9 +5,9 @@ import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
 import type { DiskFile } from './disk.ts';
 import { looksBinary, onOneLine } from './file-problem.ts';
+import { openRunFiles } from './inbox.ts';
 import { createTimeSlice, type FileSearch, ownTurn, searchFiles } from './search-files.ts';
 import { compileGlob, compileSearch, maxSearchedLength, type TextMatcher } from './search-pattern.ts';
-import { openWorkspace } from './workspace-files.ts';
 
 const maxResults = 200;
 const maxShownLength = 300;
@@ -35,7 +35,7 @@ export function createGrepTool(config: FilesConfig, disks: DiskCalls): Tool {
       await ownTurn();
       const matches = compileSearch(pattern, { ignoresCase: ignoreCase });
       const isWanted = glob === undefined ? () => true : compileGlob(glob);
-      await using files = await openWorkspace(run.workspace, disks);
+      await using files = await openRunFiles(run, disks);
       const search = searchFiles(files, { path, signal });
       const found: string[] = [];
       for await (const file of search.files) {

@@ -6,9 +6,9 @@ import { findSystemProblem } from './descriptor.ts';
 import { createEditTool } from './edit-tool.ts';
 import { createGlobTool } from './glob-tool.ts';
 import { createGrepTool } from './grep-tool.ts';
+import { openRunFiles } from './inbox.ts';
 import { createListTool } from './list-tool.ts';
 import { createReadTool } from './read-tool.ts';
-import { openWorkspace } from './workspace-files.ts';
 import { createWorkspaceWriter } from './workspace-writer.ts';
 import { createWriteTool } from './write-tool.ts';
 
@@ -47,8 +47,9 @@ export const plugin = createFilesPlugin(process.platform);
 function createWorkspaceReader(config: FilesConfig, disks: DiskCalls): WorkspaceReader {
   return {
     authority: config.readAuthority,
-    read: async (workspace, path, options) => {
-      await using files = await openWorkspace(workspace, disks);
+    read: async (workspace, path, { receivedFiles, ...options }) => {
+      const run = { workspace, ...(receivedFiles && { receivedFiles }) };
+      await using files = await openRunFiles(run, disks);
       return (await files.read(path, { ...options, advice: 'Use a smaller file.' })).bytes;
     },
   };

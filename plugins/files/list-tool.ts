@@ -4,7 +4,7 @@ import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
 import { onOneLine } from './file-problem.ts';
 import type { EntryKind } from './folder-walk.ts';
-import { openWorkspace } from './workspace-files.ts';
+import { openRunFiles } from './inbox.ts';
 
 const maxEntries = 500;
 
@@ -24,7 +24,7 @@ export function createListTool(config: FilesConfig, disks: DiskCalls): Tool {
     replay: 'safe',
     authority: config.readAuthority,
     async execute({ path }, { run, signal }) {
-      await using files = await openWorkspace(run.workspace, disks);
+      await using files = await openRunFiles(run, disks);
       const { entries, isCut } = await files.list(path, { maxEntries, signal });
       const lines = entries.map(({ name, kind }) => onOneLine(name) + marks[kind]);
       if (isCut) lines.push(`(only ${maxEntries} entries are shown; use glob to find others)`);

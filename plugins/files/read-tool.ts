@@ -3,8 +3,8 @@ import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
 import { checkText } from './file-problem.ts';
+import { openRunFiles } from './inbox.ts';
 import { findLines } from './search-files.ts';
-import { openWorkspace } from './workspace-files.ts';
 
 const maxLines = 2000;
 /** Stays below the 32 KB at which results are cut, so that the note about missing lines is kept. */
@@ -22,13 +22,14 @@ export function createReadTool(config: FilesConfig, disks: DiskCalls): Tool {
     name: 'read',
     description:
       'Reads a text file in the workspace. Each line is shown with its number and a tab, which are not part ' +
-      'of the file. Long files are shown in pieces: continue with fromLine.',
+      'of the file. Long files are shown in pieces: continue with fromLine. Files that came with this ' +
+      "conversation's messages are in inbox/.",
     inputSchema,
     parallelSafe: true,
     replay: 'safe',
     authority: config.readAuthority,
     async execute({ path, fromLine, lines }, { run, signal }) {
-      await using files = await openWorkspace(run.workspace, disks);
+      await using files = await openRunFiles(run, disks);
       const { bytes } = await files.read(path, { maxBytes: config.maxFileBytes, signal });
       checkText(bytes, path);
       return { text: await showLines(bytes, { fromLine, lines }) };

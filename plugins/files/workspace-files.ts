@@ -22,6 +22,8 @@ import { type FileStamp, replaceFile, type WriteOptions } from './replace-file.t
 
 /** An open workspace, until it is disposed of. Every failure is a ParleyError `tool_failed` that the model may read. */
 export interface WorkspaceFiles extends AsyncDisposable {
+  /** Returns the names from the workspace's root to the path. */
+  segmentsOf(path: string): readonly string[];
   /** Reads a regular file of at most `maxBytes`. */
   read(path: string, options: ReadOptions): Promise<FileContent>;
   /**
@@ -54,6 +56,7 @@ export async function openWorkspace(root: string, disks: DiskCalls): Promise<Wor
   const realRoot = await disk.readlink(pathOf(folder.handle));
   const place: OpenWorkspace = { folder, realRoot, roots: [root.replace(/\/+$/, ''), realRoot] };
   return {
+    segmentsOf: (path) => segmentsOf(path, place.roots),
     read: (path, options) => read(place, path, options),
     write: (path, bytes, options) => replaceFile(place, path, { ...options, bytes }),
     remove: (path, options) => removeFile(place, path, options),

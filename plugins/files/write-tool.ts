@@ -3,7 +3,8 @@ import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { DiskCalls } from '#contracts/workspace-reader.ts';
 import type { FilesConfig } from './config.ts';
 import { fileProblem } from './file-problem.ts';
-import { openWorkspace, type WorkspaceFiles } from './workspace-files.ts';
+import { openRunFiles } from './inbox.ts';
+import type { WorkspaceFiles } from './workspace-files.ts';
 
 const inputSchema = z.object({
   path: z.string().describe('Relative to the workspace; folders are made as needed.'),
@@ -26,7 +27,7 @@ export function createWriteTool(config: FilesConfig, disks: DiskCalls): Tool {
       if (bytes.length > config.maxFileBytes) {
         throw fileProblem(`The content has ${bytes.length} bytes; the limit is ${config.maxFileBytes}.`);
       }
-      await using files = await openWorkspace(run.workspace, disks);
+      await using files = await openRunFiles(run, disks);
       if (isRepeat) await checkUnchanged(files, { path, bytes, maxBytes: config.maxFileBytes, signal });
       const { isNew } = await files.write(path, bytes, { signal });
       return { text: `${isNew ? 'Created' : 'Replaced'} ${path} (${bytes.length} bytes).` };

@@ -66,9 +66,14 @@ export type ToolRun = {
   readonly workspace: string;
   /** Those that it began with; absent if there are none. */
   readonly skills?: SkillSnapshot;
+  /** Reads the files that came with its session's messages, which its file tools show in the folder `inbox`. */
+  readonly receivedFiles?: () => Promise<readonly ReceivedFile[]>;
   /** Proves to the store that this run still owns its lane. */
   readonly epoch: number;
 };
+
+/** A file that came with a message. `path`: absolute; `name`: as it was sent, and unique in its session. */
+export type ReceivedFile = { readonly name: string; readonly path: string; readonly sizeBytes: number };
 
 /** Longest text of a result, in bytes of UTF-8; the model gets the beginning of a longer one, with a note. */
 export const maxResultBytes = 32 * 1024;

@@ -1,4 +1,5 @@
 import type { Authority } from './outcome.ts';
+import type { ToolRun } from './tool.ts';
 
 /** Reads workspace files for other tools, with the same rules and limits as the file tools. */
 export interface WorkspaceReader {
@@ -11,7 +12,12 @@ export interface WorkspaceReader {
   read(
     workspace: string,
     path: string,
-    options: { readonly maxBytes: number; readonly signal: AbortSignal },
+    options: {
+      readonly maxBytes: number;
+      readonly signal: AbortSignal;
+      /** The run's, which are readable in the folder `inbox`. */
+      readonly receivedFiles?: ToolRun['receivedFiles'];
+    },
   ): Promise<Buffer>;
 }
 

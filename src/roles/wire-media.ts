@@ -11,6 +11,8 @@ import { createImageFitter, fitImagesOf, maxOldImageSide } from '../media/fit-im
 import { limitCalls, type Transcriber } from '../media/transcriber.ts';
 import { createServerTranscriber } from '../media/transcription-server.ts';
 import { documentsIn, imagesIn } from '../runs/framing.ts';
+import { nameReceivedFiles } from '../runs/received-files.ts';
+import { readReceivedFiles } from '../store/reads/read-received-files.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 type MediaParts = {
@@ -58,7 +60,7 @@ function transcriberOf({ config, texts }: StageDeps): Transcriber | undefined {
 }
 
 /** Wires how runs show images and documents to the model. */
-export function wireImages({ config, runMediaJob }: StageDeps) {
+export function wireImages({ config, store, runMediaJob }: StageDeps) {
   const mediaDir = mediaFolder(config.dataDir);
   const fitImage = createImageFitter(runMediaJob);
   return {
@@ -66,5 +68,7 @@ export function wireImages({ config, runMediaJob }: StageDeps) {
     fitImages: (output: ToolOutput, signal: AbortSignal) => fitImagesOf(fitImage, output, signal),
     loadImage: imagesIn(mediaDir, createImageFitter(runMediaJob, { maxSide: maxOldImageSide })),
     loadDocument: documentsIn(mediaDir),
+    receivedFiles: async (session: { readonly laneKey: string; readonly sessionId: string }) =>
+      nameReceivedFiles(mediaDir, await store.read(readReceivedFiles, session)),
   };
 }

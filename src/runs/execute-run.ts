@@ -11,7 +11,7 @@ import { lowestAuthority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { SkillSnapshot } from '#contracts/skill.ts';
-import type { Tool, ToolContext, ToolOutput, ToolRun } from '#contracts/tool.ts';
+import type { ReceivedFile, Tool, ToolContext, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import { createConverter, type LoadDocument, type LoadImage } from '../agent/convert.ts';
 import { fitContext, pruneResults } from '../agent/fit-context.ts';
 import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
@@ -78,6 +78,10 @@ export type RunDeps = RunFeedDeps & {
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
   readonly loadImage: LoadImage;
+  /** Reads the files of a session's messages; absent: tools can't. */
+  readonly receivedFiles?: (
+    session: Pick<ClaimedRun, 'laneKey' | 'sessionId'>,
+  ) => Promise<readonly ReceivedFile[]>;
   /** Absent: of a PDF, only the text is shown. */
   readonly loadDocument?: LoadDocument;
   readonly approvals: ApprovalSettings;
@@ -414,7 +418,7 @@ async function skillsOf({ store, skillsFor }: RunDeps, run: ClaimedRun): Promise
 }
 
 function toolRunOf(
-  deps: Pick<RunDeps, 'agent'>,
+  deps: Pick<RunDeps, 'agent' | 'receivedFiles'>,
   run: ClaimedRun,
   {
     role,
@@ -422,6 +426,7 @@ function toolRunOf(
   }: { readonly role?: ChildRole | undefined; readonly skills?: SkillSnapshot | undefined } = {},
 ): ToolRun {
   const route = routeOf(run.target);
+  const { receivedFiles } = deps;
   return {
     runId: runId(run.runId),
     sessionId: sessionId(run.sessionId),
@@ -434,6 +439,7 @@ function toolRunOf(
     ...(skills && skills.skills.length > 0 && { skills }),
     authority: run.authority,
     workspace: deps.agent(run.agentId).workspace,
+    ...(receivedFiles && { receivedFiles: () => receivedFiles(run) }),
     epoch: run.epoch,
   };
 }

@@ -41,7 +41,12 @@ export async function copyOutgoing(
   if (lowestAuthority(run.authority, reader.authority) !== reader.authority)
     throw new ParleyError('tool_failed', 'The person you answer may not have files read, so none are sent.');
   await mkdir(mediaDir, { recursive: true, mode: 0o700 });
-  const limits = { maxBytes: Math.min(maxBytes, maxFileBytes), signal };
+  const { receivedFiles } = run;
+  const limits = {
+    maxBytes: Math.min(maxBytes, maxFileBytes),
+    signal,
+    ...(receivedFiles && { receivedFiles }),
+  };
   const files: OutgoingFile[] = [];
   try {
     for (const path of paths) {

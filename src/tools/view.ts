@@ -21,7 +21,11 @@ export function createViewTool(reader: WorkspaceReader, fitImage: FitLargeImage)
     replay: 'safe',
     authority: reader.authority,
     execute: async ({ path }, { run, signal }) => {
-      const bytes = await reader.read(run.workspace, path, { maxBytes: maxLargeImageBytes, signal });
+      const bytes = await reader.read(run.workspace, path, {
+        maxBytes: maxLargeImageBytes,
+        signal,
+        ...(run.receivedFiles && { receivedFiles: run.receivedFiles }),
+      });
       const head = readImageHead(bytes);
       if (head === undefined || head.width === 0 || head.height === 0)
         throw new ParleyError('tool_failed', `${path} isn't a PNG, JPEG, GIF or WebP image.`);

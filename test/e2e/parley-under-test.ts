@@ -99,7 +99,8 @@ const gateway = await startWithRetry({
     },
   ],
   plugins: [
-    ...[files, ...extra].map((definition) => ({ definition, config: {} })),
+    { definition: files, config: config.plugins.files },
+    ...extra.map((definition) => ({ definition, config: {} })),
     ...(await loadOutside(config)),
   ],
   onSecret: (value) => logger.redactor.add(value),

@@ -25,7 +25,10 @@ beforeAll(async () => {
   transcriber = await startTranscriber();
   photo = await photoOf(4000, 3000);
   const ends: (() => Promise<void>)[] = [transcriber.close];
-  const config = { media: { transcriber: { url: transcriber.url } } };
+  const config = {
+    media: { transcriber: { url: transcriber.url } },
+    plugins: { files: { readAuthority: 'guest' } },
+  };
   stage = await openStage({ config, networks: ['discord', 'signal'], env: asRun }, (end) => ends.push(end));
   await stage.start();
   stage.model.script(() => ({ text: 'read' }));
@@ -68,6 +71,11 @@ type SignalFile = { readonly id: string; readonly contentType: string; readonly 
 
 function attachmentOf({ id, contentType, bytes }: SignalFile) {
   return { id, contentType, filename: null, size: bytes.length };
+}
+
+function sayOn(network: string, id: number, text: string): void {
+  if (network === 'Telegram') return void stage.telegram.userSends({ from: { ...ada, id }, text });
+  stage.person(network === 'Discord' ? 'discord' : 'signal', id).says(text);
 }
 
 function said(network: string): readonly string[] {
@@ -125,6 +133,24 @@ describe.each(Object.keys(networks))('files on %s', (network) => {
     );
     expect(readStore(stage.dataDir, 'select id from sessions')).toHaveLength(before);
     await until(() => said(network).includes('🎙 “/new call me tomorrow”'), { what: 'the echo' });
+  });
+
+  it('lets the agent’s tools read the files of the conversation, and nobody else’s', async () => {
+    await shownAfter({ name: 'list.txt', bytes: Buffer.from('milk and bread') }, 'Keep this.');
+    const call = { name: 'read', input: { path: 'inbox/list.txt' } };
+    const results = async (act: () => unknown) => {
+      stage.model.script([{ toolCalls: [call] }, { text: 'done' }]);
+      const before = stage.model.requests.length;
+      act();
+      await until(() => stage.model.requests.length === before + 2, { what: 'the answer to the tool' });
+      const last = stage.model.requests.at(-1)?.body.messages.at(-1);
+      stage.model.script(() => ({ text: 'read' }));
+      return JSON.stringify(last ? blocksOf(last).filter(({ type }) => type === 'tool_result') : []);
+    };
+    expect(await results(() => sayOn(network, 501, 'Read it again.'))).toContain('milk and bread');
+    const other = await results(() => sayOn(network, 577, 'Read it.'));
+    expect(other).toContain('"is_error":true');
+    expect(other).not.toContain('milk');
   });
 
   it('answers the words with a file that it can’t read, and says why', async () => {

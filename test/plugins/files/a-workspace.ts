@@ -11,7 +11,7 @@ import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
 /** Creates a workspace and a folder next to it, both removed by `remove`, with the file tools as a run gets them. */
-export async function aWorkspace(config: object = {}) {
+export async function aWorkspace(config: object = {}, more: Pick<ToolRun, 'receivedFiles'> = {}) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'parley-files-')));
   const workspace = join(folder, 'workspace');
   const outside = join(folder, 'outside');
@@ -19,7 +19,7 @@ export async function aWorkspace(config: object = {}) {
   await mkdir(outside);
   const host = createPluginHost({ log: silentLog, settle: nothingToSettle, hooks: noHooks });
   const reports = await host.load([{ definition: createFilesPlugin('linux'), config }]);
-  const run = aRun(workspace);
+  const run = { ...aRun(workspace), ...more };
   const tools = new Map(host.toolsFor(run).map((tool) => [tool.name, tool]));
   return {
     folder,
