@@ -179,6 +179,7 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
     wakes,
     contextLimit: config.groups.contextLimit,
     caps: config.lanes.concurrency,
+    expireMs: config.outbox.expireMs,
     reapDead: async () => {
       if (await stage.processes.reapDead()) stage.live.publish({ kind: 'freed' });
     },

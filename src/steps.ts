@@ -13,6 +13,7 @@ import { markTaskShown } from './store/delegation/mark-task-shown.ts';
 import { replyToSubtask, retryTask, stopTaskOrSubtask } from './store/delegation/operate-task.ts';
 import { settleTask } from './store/delegation/settle-task.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
+import { expireParts } from './store/delivery/expire-part.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
 import { adoptPreview, recordPreview } from './store/delivery/preview.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
@@ -92,6 +93,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   dismissNotice,
   endPartsAfterRestore,
   dropPart,
+  expireParts,
   editItem,
   voidProcesses,
   resolveAlert,

@@ -204,6 +204,13 @@ const lanes = z
 /** Returns the schema of a pause. A part with a longer wait was stored by a wrong clock and is sent immediately. */
 const backoffMs = (byDefault: number) => z.int().min(1).max(longestWaitMs).default(byDefault);
 
+const expiry = (byDefault: number) =>
+  z
+    .int()
+    .min(60_000)
+    .max(365 * 86_400_000)
+    .default(byDefault);
+
 const outbox = z
   .strictObject({
     retries: count(3, 20).describe('Further attempts at a send that the network temporarily refused.'),
@@ -217,6 +224,14 @@ const outbox = z
       .describe(
         'Longest call that delivers a part, in ms; a longer one is recorded as unknown. After twice this time, another process may take over the delivery.',
       ),
+    expireMs: z
+      .strictObject({
+        answer: expiry(3 * 86_400_000).describe('For what the agent says and sends.'),
+        notice: expiry(86_400_000).describe('For Parley’s own texts.'),
+        reaction: expiry(3_600_000).describe('For reactions.'),
+      })
+      .prefault({})
+      .describe('Age at which a part that couldn’t be delivered is given up, in ms; its end is reported.'),
     resendUnknown: z.boolean().default(false).describe('Repeat unknown sends; they may arrive twice.'),
   })
   .prefault({});

@@ -33,6 +33,8 @@ const kinds = {
   'run-failed': { isLasting: false },
   /** Subject: the conversation. A message sent there may or may not have arrived. */
   'delivery-unknown': { isLasting: false, avoids: 'conversation' },
+  /** Subject: the conversation. A message for it couldn't be delivered for so long that it was given up. */
+  'delivery-expired': { isLasting: false, avoids: 'conversation' },
   /** Subject: the conversation. Its platform asks for a wait of more than five minutes before the next send. */
   'delivery-waits': { isLasting: true, avoids: 'conversation' },
   /** Subject: the bot account or the conversation. Messages may have been missed for good. */

@@ -24,6 +24,7 @@ import {
   type RecordDeliveryInput,
   recordDelivery,
 } from '../store/delivery/claim-delivery.ts';
+import type { ExpiryLimits } from '../store/delivery/expire-part.ts';
 import type { SendOutcome } from '../store/delivery/record-send.ts';
 import type { SendJournal } from './send-journal.ts';
 
@@ -47,6 +48,7 @@ export type DelivererDeps = {
     /** A call that takes longer is given up as unknown. */
     readonly sendTimeoutMs: number;
     readonly resendUnknown: boolean;
+    readonly expireMs?: ExpiryLimits;
   };
   /** Called after each call for a part, for pages and clients. */
   onSettled(settled: SettledPart): void;
@@ -206,8 +208,9 @@ function policyOf({ holder, settings }: DelivererDeps, { definition, adapter }: 
   const { repeatSafeMs } = definition.capabilities;
   const canLookUp = adapter.lookup !== undefined;
   const leaseMs = leaseOf(settings);
-  const { resendUnknown } = settings;
-  return { holder, claimId: newRowId(), leaseMs, repeatSafeMs, canLookUp, resendUnknown };
+  const { resendUnknown, expireMs } = settings;
+  const policy = { holder, claimId: newRowId(), leaseMs, repeatSafeMs, canLookUp, resendUnknown };
+  return { ...policy, ...(expireMs && { expireMs }) };
 }
 
 type Along = {

@@ -4,6 +4,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { isClassBusy } from '../store/children/class-room.ts';
+import { type ExpiryLimits, expireParts, readExpired } from '../store/delivery/expire-part.ts';
 import { readHeadDue } from '../store/items/waiting-items.ts';
 import { resumePaused } from '../store/lanes/leases.ts';
 import {
@@ -28,6 +29,8 @@ export type SweeperDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly contextLimit: number;
+  /** Ages at which parts are given up that nothing delivers; absent: never. */
+  readonly expireMs?: ExpiryLimits | undefined;
   /** How many lanes of each sub-agent class may run at once, across all processes; no others are woken. */
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
   /** Works a lane in a free slot of this process; returns false if there is none. */
@@ -320,12 +323,14 @@ const atOnce = 500;
  * Creates the upkeep, which deletes rows that are no longer needed and closes alerts that are over. Call the returned
  * function with every sweep; it acts once an hour.
  */
-function createUpkeep(deps: Pick<SweeperDeps, 'store' | 'clock' | 'log'>): () => Promise<void> {
-  const { store, clock, log } = deps;
+function createUpkeep(deps: Pick<SweeperDeps, 'store' | 'clock' | 'log' | 'expireMs'>): () => Promise<void> {
+  const { store, clock, log, expireMs: limits } = deps;
   let nextAt = clock.now() + firstMs;
   return async () => {
     if (clock.now() < nextAt) return;
     await store.write(endBudgetAlerts, {});
+    for (const conversationKey of limits ? await store.read(readExpired, limits) : [])
+      if (limits) await store.write(expireParts, { conversationKey, limits });
     const deleted = await store.write(deleteOldBudgets, { limit: atOnce });
     if (deleted > 0) log.debug({ deleted }, 'budgets.deleted');
     if (deleted < atOnce) nextAt = clock.now() + upkeepIntervalMs;

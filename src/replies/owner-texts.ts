@@ -64,6 +64,7 @@ const keys: Readonly<Record<AlertKind, TextKey>> = {
   'hook-suspended': 'ownerHookSuspended',
   'run-failed': 'ownerRunFailed',
   'delivery-unknown': 'ownerDeliveryUnknown',
+  'delivery-expired': 'ownerDeliveryExpired',
   'delivery-waits': 'ownerDeliveryWaits',
   'events-missed': 'ownerEventsMissed',
   'conversation-moved': 'ownerConversationMoved',

@@ -217,6 +217,7 @@ export function staleAlerts(
       case 'hook-suspended':
       case 'run-failed':
       case 'delivery-unknown':
+      case 'delivery-expired':
       case 'events-missed':
       case 'conversation-moved':
       case 'conversation-unreachable':

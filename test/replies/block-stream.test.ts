@@ -105,16 +105,20 @@ describe('an answer in blocks', () => {
     expect(blocks.take('ended').map(({ markdown }) => markdown)).toEqual(['I will be back.']);
   });
 
-  it.each(['NO_REPLY', '**no_reply**', '{"action":"NO_REPLY"}', 'ANNOUNCE_SKIP', 'HEARTBEAT_OK'])(
-    'sends no prefix of %j, however long the pause',
-    (token) => {
-      const blocks = new BlockStream(small);
-      for (const character of token) {
-        blocks.push(character);
-        expect([...blocks.take('growing'), ...blocks.take('paused')]).toEqual([]);
-      }
-    },
-  );
+  it.each([
+    'NO_REPLY.',
+    'NO_REPLY.\n\nNO_REPLY.',
+    '**no_reply**',
+    '{"action":"NO_REPLY"}',
+    'ANNOUNCE_SKIP',
+    'HEARTBEAT_OK',
+  ])('sends no prefix of %j, however long the pause', (token) => {
+    const blocks = new BlockStream(small);
+    for (const character of token) {
+      blocks.push(character);
+      expect([...blocks.take('growing'), ...blocks.take('paused')]).toEqual([]);
+    }
+  });
 
   it('repeats no block when the text is written again', () => {
     const text = 'One sentence here. Two sentences here. Three sentences here. Four of them. '

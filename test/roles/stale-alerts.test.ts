@@ -46,6 +46,7 @@ const kept: readonly AlertName[] = [
   { kind: 'channel-down', subject: 'telegram' },
   { kind: 'delivery-waits', subject: 'telegram/bot/1' },
   { kind: 'delivery-unknown', subject: 'signal/bot/1' },
+  { kind: 'delivery-expired', subject: 'signal/bot/1' },
   { kind: 'conversation-unreachable', subject: 'signal/bot/1' },
   { kind: 'model-key', subject: 'anthropic' },
   { kind: 'model-key', subject: 'anthropic/claude-kept' },

@@ -12,6 +12,7 @@ import type { Tables } from '../base/tables.ts';
 import { lockLanes, tryLockLanes } from '../rows/lane.ts';
 import { readWaitingLanes } from './conversation.ts';
 import { type AskedPart, endPart, readAskedWait } from './end-part.ts';
+import { type ExpiryLimits, expirePart, hasExpired } from './expire-part.ts';
 import { beginSending, firstRepeat, outboundOf, removePart } from './part.ts';
 import { isObsolete, recordSend, type SendOutcome } from './record-send.ts';
 import { isChange } from './tool-send.ts';
@@ -28,6 +29,8 @@ export type DeliveryPolicy = {
   readonly canLookUp?: boolean;
   /** The owner has chosen to repeat sends whose result is unknown. */
   readonly resendUnknown: boolean;
+  /** Ages at which parts are given up; absent: never. */
+  readonly expireMs?: ExpiryLimits;
 };
 
 /** The next step for a conversation that is claimed. */
@@ -169,6 +172,11 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
       await removePart(tx, part.key);
       continue;
     }
+    if (head.expireMs && hasExpired(part, { limits: head.expireMs, now: tx.now })) {
+      if (!(await tryLockLane(tx, part))) return leave(tx, head, { kind: 'later', delayMs: lockedLaneMs });
+      await expirePart(tx, { ...part, conversationKey: head.conversationKey });
+      continue;
+    }
     const delayMs = part.dueAt - tx.now;
     // No part has to wait longer: a later time was stored by a wrong clock.
     if (part.state === 'pending' && delayMs > 0 && delayMs <= longestWaitMs)
@@ -180,9 +188,7 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
     }
     const step = stepFor(tx, head, { ...part, content });
     if (step === 'give-up') {
-      // The agent learns about it in its lane, which precedes the conversation in the lock order.
-      if (part.laneKey !== null && (await tryLockLanes(tx, [part.laneKey])).length === 0)
-        return leave(tx, head, { kind: 'later', delayMs: lockedLaneMs });
+      if (!(await tryLockLane(tx, part))) return leave(tx, head, { kind: 'later', delayMs: lockedLaneMs });
       const problem = part.state === 'sending' ? 'interrupted while sending' : part.problem;
       await endPart(tx, { key: part.key, state: 'unknown', ...(problem !== null && { problem }) });
       continue;
@@ -202,6 +208,11 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
       step,
     };
   }
+}
+
+/** Locks the lane in which the agent learns about the part's end; lanes precede conversations in the lock order. */
+async function tryLockLane(tx: Tx, { laneKey }: Pick<HeadPart, 'laneKey'>): Promise<boolean> {
+  return laneKey === null || (await tryLockLanes(tx, [laneKey])).length > 0;
 }
 
 /** How long to wait for a lane that a step has locked, ms; steps take a few milliseconds. */

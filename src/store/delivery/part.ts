@@ -148,7 +148,8 @@ const freshAttempt = {
 export function reopenPart(tx: Tx, key: string) {
   return tx.db
     .updateTable('outbox')
-    .set({ state: 'pending', dueAt: tx.now, ...freshAttempt })
+    // Its age counts from here, or it would expire again.
+    .set({ state: 'pending', dueAt: tx.now, createdAt: tx.now, ...freshAttempt })
     .where('key', '=', key)
     .where('state', 'in', ['unknown', 'failed'])
     .where('purpose', '<>', 'preview')
