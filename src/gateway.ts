@@ -177,9 +177,8 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
     onAlarmOver: (laneKey) => gatewayRole?.owner.onAlarmOver(laneKey),
     ...(gatewayRole && { openAlarms: gatewayRole.owner.openAlarms }),
     wakes,
-    contextLimit: config.groups.contextLimit,
+    ...{ contextLimit: config.groups.contextLimit, expireMs: config.outbox.expireMs },
     caps: config.lanes.concurrency,
-    expireMs: config.outbox.expireMs,
     reapDead: async () => {
       if (await stage.processes.reapDead()) stage.live.publish({ kind: 'freed' });
     },
@@ -320,7 +319,7 @@ function wireIntake(
   const { models } = model;
   const budgets = createBudgetRules(stage.config);
   const hooks = stage.hooks.states;
-  const displayOn = runSettingsFrom(stage.config).displayOn;
+  const { displayOn } = runSettingsFrom(stage.config);
   const commands = { models, budgets, agentReasoning, displayOn, agentName, contextWindow, hooks };
   const deps = {
     ...{ store, clock, log, probe: stage.probe, meters, policy, commands, hooks: stage.hooks },

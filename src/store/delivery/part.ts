@@ -146,15 +146,17 @@ const freshAttempt = {
 
 /** Makes an unknown or failed part pending again. Returns undefined when it is in another state or doesn't exist. */
 export function reopenPart(tx: Tx, key: string) {
-  return tx.db
-    .updateTable('outbox')
-    // Its age counts from here, or it would expire again.
-    .set({ state: 'pending', dueAt: tx.now, createdAt: tx.now, ...freshAttempt })
-    .where('key', '=', key)
-    .where('state', 'in', ['unknown', 'failed'])
-    .where('purpose', '<>', 'preview')
-    .returning(['runId', 'answer', 'conversationKey'])
-    .executeTakeFirst();
+  return (
+    tx.db
+      .updateTable('outbox')
+      // Its age counts from here, or it would expire again.
+      .set({ state: 'pending', dueAt: tx.now, createdAt: tx.now, ...freshAttempt })
+      .where('key', '=', key)
+      .where('state', 'in', ['unknown', 'failed'])
+      .where('purpose', '<>', 'preview')
+      .returning(['runId', 'answer', 'conversationKey'])
+      .executeTakeFirst()
+  );
 }
 
 /** Fails a pending or unknown part. Returns undefined when it is in another state or doesn't exist. */

@@ -32,7 +32,7 @@ describeEachDatabase('an undelivered part', (open, { sql }) => {
     return { ...scene, ...courier, hoursPass, why, alerts };
   };
 
-  it('is given up at its age limit, and owner, agent and `why` are told', async () => {
+  it('gives up a part at its age limit, and tells owner, agent and `why`', async () => {
     const { hoursPass, claimNext, why, alerts, begin } = await anAnswer();
     await hoursPass(73);
     expect(await claimNext()).toMatchObject({ kind: 'empty' });
@@ -52,14 +52,14 @@ describeEachDatabase('an undelivered part', (open, { sql }) => {
     expect(JSON.stringify(rows)).toContain('was not delivered: it expired');
   });
 
-  it('is delivered before its age limit', async () => {
+  it('delivers a part before its age limit', async () => {
     const { hoursPass, claimNext, alerts } = await anAnswer();
     await hoursPass(71);
     expect((await claimNext()).kind).toBe('part');
     expect(await alerts()).toEqual([]);
   });
 
-  it("doesn't expire if an attempt may have arrived", async () => {
+  it('keeps a part that may have arrived', async () => {
     const { hoursPass, claimPart, record, claimNext, why } = await anAnswer();
     const claimed = await claimPart();
     await record(
@@ -75,7 +75,7 @@ describeEachDatabase('an undelivered part', (open, { sql }) => {
     expect((await why()).part?.state).not.toBe('failed');
   });
 
-  it('is given up without anything that delivers it, and sent on request of the operator', async () => {
+  it('gives up a part that nothing delivers, and sends it at the request of the operator', async () => {
     const { conversationKey, hoursPass, why, claimNext } = await anAnswer();
     await hoursPass(73);
     expect(await open().read(readExpired, expireMs)).toContain(conversationKey);
