@@ -1,6 +1,7 @@
 /** The schema of agents and of their sub-agents' limits, and the pieces that other settings share. */
 import { z } from 'zod';
 import { reasoningLevels } from '#contracts/model.ts';
+import { coordinatorItself } from '#contracts/task.ts';
 
 /** Returns the schema of a count, at least one. */
 export const count = (byDefault: number, max = 1_000_000) => z.int().min(1).max(max).default(byDefault);
@@ -59,7 +60,12 @@ export const budgetLimits = {
 
 /** One agent, as written. */
 export const agent = z.strictObject({
-  id: identifier.describe('Its name in session keys, bindings and commands.'),
+  id: identifier
+    .refine(
+      (id) => id !== coordinatorItself,
+      'the name "self" is reserved: it means the coordinator of a task',
+    )
+    .describe('Its name in session keys, bindings and commands.'),
   name: z.string().min(1).max(100).exactOptional().describe('What it calls itself; default: Parley.'),
   workspace: z
     .string()

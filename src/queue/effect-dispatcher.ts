@@ -51,15 +51,9 @@ export function createEffectDispatcher(probe: Probe): EffectDispatcher {
       for (const id of effects.endedSessions) handlers.sessionEnded(id);
       for (const task of effects.tasks) handlers.taskChanged(task);
       const woken = effects.wakes.map(({ laneKey }) => laneKey);
-      const lanes = new Set([...woken, ...effects.arrivals, ...effects.changes]);
-      for (const { laneKey } of effects.tasks)
-        for (const key of [laneKey, conversationOf(laneKey)]) lanes.add(key);
+      const tasks = effects.tasks.map(({ laneKey }) => laneKey);
+      const lanes = new Set([...woken, ...effects.arrivals, ...effects.changes, ...tasks]);
       for (const laneKey of lanes) handlers.changed(laneKey);
     },
   };
-}
-
-/** Returns the conversation at the top of a sub-agent's lane: its key is the end of all keys below it. */
-function conversationOf(laneKey: string): string {
-  return laneKey.slice(laneKey.lastIndexOf('@') + 1);
 }

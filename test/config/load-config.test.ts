@@ -207,14 +207,15 @@ describe('the environment', () => {
 describe('a broken configuration', () => {
   it('reports all problems together, each with path, problem and fix', () => {
     const text = problemsOf(
-      { prot: 1, queue: { dm: { mode: 'steeer', cap: 0 } }, agents: [{ id: 'agent' }] },
+      { prot: 1, queue: { dm: { mode: 'steeer', cap: 0 } }, agents: [{ id: 'agent' }, { id: 'self' }] },
       { TELEGRAM_BOT_TOKEN: 'changeme' },
     );
-    expect(text).toContain('5 problems');
+    expect(text).toContain('6 problems');
     expect(text).toMatch(/"prot" isn't a known name\. Did you mean "port"\?/);
     expect(text).toMatch(/queue\.dm\.mode in .*"steeer" isn't allowed.*Did you mean "steer"\?/);
     expect(text).toMatch(/queue\.dm\.cap in .*0 is too small; use at least 1/);
     expect(text).toMatch(/agents\[0\]\.id in .*reserved/);
+    expect(text).toMatch(/agents\[1\]\.id in .*reserved/);
     expect(text).toContain('TELEGRAM_BOT_TOKEN in the environment: is a placeholder');
   });
 
