@@ -42,6 +42,11 @@ export type StoredAttachment = {
 /** A file on disk. */
 export type StoredFile = Extract<StoredAttachment, { kind: 'stored' }>;
 
+/** Returns the paths of the file and of the smaller copy that was made of it. */
+export function pathsOf({ path, reading }: StoredFile): readonly string[] {
+  return reading?.kind === 'image' ? [path, reading.path] : [path];
+}
+
 /** Content read from a file for the model, once, so that no later request has to read it again. */
 export type FileReading =
   /** It is being read; its message waits for that, but not for long. */

@@ -47,6 +47,7 @@ import { hasWorker } from '../store/processes/process-records.ts';
 import { agentRoster } from '../subagents/agent-roster.ts';
 import { staleAlerts } from './model-alerts.ts';
 import type { StageDeps } from './stage-deps.ts';
+import { wireReader } from './wire-media.ts';
 
 /** The disk watch, the owner's alerts and questions, and the lists that a reload changes in place. */
 export type GatewayRoleParts = {
@@ -286,6 +287,7 @@ export function openAgentService(stage: StageDeps, policy: InboundPolicy): Agent
     ...{ store, clock, probe, feed, start, reserve },
     ownerLane: (agent) => ownerLane(stage, policy, agent),
     mediaDir: mediaFolder(dataDir),
+    reader: wireReader(stage),
     maxFileBytes: bytesOf(media.maxMb),
   });
 }
@@ -318,6 +320,7 @@ function openProgramCalls(stage: StageDeps, policy: InboundPolicy): ProgramCalls
     agents: config.agents,
     defaultAgent: policy.defaultAgent,
     mediaDir: mediaFolder(config.dataDir),
+    reader: wireReader(stage),
     laneFor: (agent, caller, conversation) => programLane(policy, { agent, caller, conversation }),
   });
 }

@@ -6,7 +6,7 @@ import { createFetcher, type Fetcher } from '../inbound/attachment-fetcher.ts';
 import type { InboundPolicy } from '../inbound/inbound-policy.ts';
 import type { FreeSpace } from '../inbound/media.ts';
 import { startMediaRetention } from '../inbound/media-retention.ts';
-import { createFileReader } from '../media/file-reader.ts';
+import { createFileReader, type FileReader } from '../media/file-reader.ts';
 import { createImageFitter, fitImagesOf, maxOldImageSide } from '../media/fit-images.ts';
 import { limitCalls, type Transcriber } from '../media/transcriber.ts';
 import { createServerTranscriber } from '../media/transcription-server.ts';
@@ -35,7 +35,7 @@ export function wireMedia(stage: StageDeps, { policy, host, space }: MediaParts)
   closers.add('media retention', retention.stop);
   const fetcher = createFetcher({
     ...{ store, clock, log, probe, texts, mediaDir },
-    reader: createFileReader({ mediaDir, run: stage.runMediaJob, transcriber: transcriberOf(stage), texts }),
+    reader: wireReader(stage),
     echo: config.media.transcriber?.echo ?? 'off',
     maxBytes: bytesOf(config.media.maxMb),
     maxBytesPerHour: bytesOf(config.media.maxMbPerHour),
@@ -47,6 +47,13 @@ export function wireMedia(stage: StageDeps, { policy, host, space }: MediaParts)
   });
   closers.add('media', fetcher.stop);
   return fetcher;
+}
+
+/** Wires what reads files for the model. */
+export function wireReader(stage: StageDeps): FileReader {
+  const { config, runMediaJob: run, texts } = stage;
+  const mediaDir = mediaFolder(config.dataDir);
+  return createFileReader({ mediaDir, run, transcriber: transcriberOf(stage), texts });
 }
 
 /** How many voice messages are written down at once: most servers work on one after the other. */

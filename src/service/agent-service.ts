@@ -26,9 +26,9 @@ import type { EnqueuedItem, InnerItem } from '../store/items/enqueue-item.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readIsBusy, readLaneWork } from '../store/reads/read-busy.ts';
 import { type RunResult, readRunResult, readRunTexts } from '../store/reads/read-run-result.ts';
-import { digestOfFiles, type MessageFile, removeFiles, saveFiles } from './message-files.ts';
+import { digestOfFiles, type FilesPlace, type MessageFile, removeFiles, saveFiles } from './message-files.ts';
 
-export type AgentServiceDeps = {
+export type AgentServiceDeps = FilesPlace & {
   readonly store: Store;
   readonly clock: Clock;
   readonly probe: Probe;
@@ -39,7 +39,6 @@ export type AgentServiceDeps = {
   readonly feed: Pick<Feed, 'watch' | 'subscribe'>;
   /** Reserves slots for a lane of the class that the commit makes due; undefined when none is free. */
   reserve(laneClass: string, most: number): Reservation | undefined;
-  readonly mediaDir: string;
   /** Largest file of a message, bytes. */
   readonly maxFileBytes: number;
 };
@@ -293,7 +292,7 @@ async function send(
   const digest = digestOf({ files, override, reach: place.reach });
   const facts = { key, now: deps.clock.now(), ...(override && { override }), ...(digest && { digest }) };
   const id = newRowId();
-  const stored = await saveFiles(deps.mediaDir, id, files);
+  const stored = await saveFiles(deps, id, files);
   let item: EnqueuedItem | undefined;
   try {
     item = await enqueue(deps, lane, { ...apiItem(text, { ...facts, stored }, place), id });

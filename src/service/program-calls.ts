@@ -16,7 +16,7 @@ import { type ApiCallResult, acceptApiCall } from '../store/intake/accept-api-ca
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { type RunResult, readArrival } from '../store/reads/read-run-result.ts';
 import { type AgentServiceDeps, followRun, readReadableResult, waitForEnd } from './agent-service.ts';
-import { removeFiles, saveFiles } from './message-files.ts';
+import { type FilesPlace, removeFiles, saveFiles } from './message-files.ts';
 
 /** The holder of a token. */
 export type ProgramCaller = {
@@ -91,13 +91,13 @@ export interface ProgramCalls {
 export type ProgramCallsDeps = Pick<
   AgentServiceDeps,
   'store' | 'clock' | 'probe' | 'start' | 'feed' | 'reserve'
-> & {
-  readonly agents: readonly { readonly id: string }[];
-  readonly defaultAgent: string;
-  /** Describes the lane of a caller's conversation with an agent. */
-  laneFor(agent: string, caller: string, conversation: string): LaneSpec;
-  readonly mediaDir: string;
-};
+> &
+  FilesPlace & {
+    readonly agents: readonly { readonly id: string }[];
+    readonly defaultAgent: string;
+    /** Describes the lane of a caller's conversation with an agent. */
+    laneFor(agent: string, caller: string, conversation: string): LaneSpec;
+  };
 
 /** Creates the entrance for calls of programs. */
 export function createProgramCalls(deps: ProgramCallsDeps): ProgramCalls {
@@ -170,7 +170,7 @@ async function store(
   const lane = deps.laneFor(agent, caller.id, conversation);
   const id = newRowId();
   const images = call.images.map((bytes, index) => ({ name: `image ${index + 1}`, bytes }));
-  const stored = await saveFiles(deps.mediaDir, id, images);
+  const stored = await saveFiles(deps, id, images);
   const item = { ...itemOf(call, deps.clock.now(), stored), id };
   // Followed before it is stored, so that the beginning of the answer isn't missed.
   const following = followLane(deps, lane.key, signal);

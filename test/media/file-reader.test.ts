@@ -8,6 +8,7 @@ import { newMediaName } from '../../src/inbound/media.ts';
 import { createFileReader, type FileReader } from '../../src/media/file-reader.ts';
 import { createMediaPool, type RunMediaJob } from '../../src/media/media-pool.ts';
 import { sniffType } from '../../src/media/sniff.ts';
+import { removeFiles, saveFiles } from '../../src/service/message-files.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { sharedFolder } from '../support/own-folder.ts';
 import { docxOf, odtOf, pdfOf, photoOf, pptxOf, voiceNote, xlsxOf, zipOf } from './some-files.ts';
@@ -131,6 +132,23 @@ describe('documents', () => {
     expect(problemOf(await read(await stored(lying)))).toBe(texts.fileDamaged);
     expect(process.memoryUsage.rss() - before).toBeLessThan(80_000_000);
   });
+});
+
+it('reads the files that programs send before it stores their message', async () => {
+  const place = { mediaDir: mediaDir(), reader: aReader() };
+  const files = [
+    { name: 'a.txt', bytes: Buffer.from('milk') },
+    { name: 'a.jpg', bytes: await photoOf(4000, 3000) },
+  ];
+  const [text, photo] = await saveFiles(place, 'item', files);
+  expect(text).toMatchObject({ reading: { kind: 'text', text: expect.stringContaining('milk') } });
+  expect(photo).toMatchObject({ reading: { kind: 'image', mimeType: 'image/jpeg' } });
+  await removeFiles(
+    mediaDir(),
+    [text, photo].flatMap((file) => file ?? []),
+  );
+  if (photo?.kind === 'stored' && photo.reading?.kind === 'image')
+    await expect(readFile(join(mediaDir(), photo.reading.path))).rejects.toThrow('ENOENT');
 });
 
 describe('images', () => {

@@ -1,4 +1,10 @@
-import { fileKeyOf, isSameFiles, type StoredAttachment, type StoredFile } from '#contracts/attachment.ts';
+import {
+  fileKeyOf,
+  isSameFiles,
+  pathsOf,
+  type StoredAttachment,
+  type StoredFile,
+} from '#contracts/attachment.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
@@ -192,11 +198,6 @@ async function findUse(tx: Tx, file: MediaFile): Promise<MediaReference | Outgoi
 
 function isFile(stored: StoredAttachment, { name }: MediaFile): stored is StoredFile {
   return stored.kind === 'stored' && pathsOf(stored).includes(name);
-}
-
-/** A file and the smaller copy that was made of it. */
-function pathsOf({ path, reading }: StoredFile): readonly string[] {
-  return reading?.kind === 'image' ? [path, reading.path] : [path];
 }
 
 async function isToBeSent(tx: Tx, { name }: MediaFile): Promise<boolean> {
