@@ -1,13 +1,72 @@
 /** The kill points of an answer's first preview, before the store has the platform's id of it. */
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { discordOf } from './discord-side.ts';
-import { type Acting, inGroup, type Play, paced, type Scenario } from './kill-scenarios.ts';
+import { type Acting, callsFirst, inGroup, type Play, paced, type Scenario } from './kill-scenarios.ts';
 import { answerTo } from './questions.ts';
 import { until } from './until.ts';
 
 const question = 'question-1';
 const plain = { questions: [question], expected: [answerTo(question)] } as const;
 
+const hasResult = (body: WireBody) =>
+  body.messages.flatMap(blocksOf).some((block) => block.type === 'tool_result');
+const words = (name: string) => `${name} ${'word '.repeat(180).trim()}.`;
+const first = words('First');
+const tail = Array.from({ length: 30 }, (_, index) => `Line ${index}.`).join(' ');
+/** Written in pieces, slowly enough for the first block to arrive while the rest is written. */
+const inBlocks: Play = {
+  ...paced,
+  reply: () => ({ chunks: [`${first}\n\n`, 'And ', ...(tail.match(/.{1,12}/g) ?? [])], chunkDelayMs: 60 }),
+};
+const silence = { chunks: [...'**NO_REPLY**'], chunkDelayMs: 40 } as const;
+const text = 'I am on it, and it takes a while.';
+
 export const previewScenarios: readonly Scenario[] = [
+  {
+    ...plain,
+    title: 'silence, while it is written',
+    kills: ['streaming:8'],
+    channels: ['telegram'],
+    longChannels: ['discord', 'signal'],
+    expected: [],
+    prepare: () => ({ ...paced, reply: () => silence }),
+  },
+  {
+    ...plain,
+    title: 'silence behind a tool whose step a preview shows',
+    kills: ['tool-finished:1'],
+    channels: ['discord'],
+    expected: [],
+    prepare: () => ({
+      ...callsFirst({ name: 'again' }),
+      reply: (body) =>
+        hasResult(body)
+          ? silence
+          : { chunks: [...'Let me look at it.'], chunkDelayMs: 40, toolCalls: [{ name: 'again' }] },
+    }),
+  },
+  {
+    ...plain,
+    title: 'the message tool, whose text the answer repeats',
+    kills: ['tool-finished:1'],
+    channels: ['telegram'],
+    longChannels: ['discord', 'signal'],
+    expected: [text],
+    prepare: () => ({
+      ...callsFirst({ name: 'message', input: { text } }),
+      reply: (body) => (hasResult(body) ? { text } : { toolCalls: [{ name: 'message', input: { text } }] }),
+    }),
+  },
+  {
+    ...plain,
+    title: 'an answer in blocks, the first of which has arrived',
+    kills: ['streaming:24'],
+    config: { replies: { stream: 'blocks', blocks: { idleMs: 60_000 } } },
+    channels: ['telegram'],
+    longChannels: ['discord', 'signal'],
+    expected: [first, `And ${tail}`],
+    prepare: () => inBlocks,
+  },
   {
     ...plain,
     title: 'a preview in a group that the journal alone knows',

@@ -3,8 +3,6 @@ import { beforeAll, type ExpectStatic, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText, type WireBody } from '../platforms/anthropic/wire.ts';
-import { mention } from '../platforms/discord/people.ts';
-import type { StandingMessage as TelegramMessage } from '../platforms/telegram/types.ts';
 import { countEvents, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { type Crowd, crowdOf, forCrowd } from './crowd.ts';
 import { describeRow } from './describe-row.ts';
@@ -16,6 +14,7 @@ import { signalNetwork } from './networks/signal.ts';
 import { telegramNetwork } from './networks/telegram.ts';
 import { channelShown, pageToken } from './page-state.ts';
 import { answerQuestion, answerTo, questionOf, questionsIn } from './questions.ts';
+import { roomsOf, signalIdOf, telegramIdOf } from './rooms.ts';
 import { signalOf } from './signal-side.ts';
 import { type AtEnd, type Config, openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
@@ -39,58 +38,6 @@ function gatherOn(
     const people = [firstId, firstId + 1].map((id) => stage.person(network.channel, id));
     return { network, crowd: crowdOf(people, `${network.name} ${firstId}`) };
   });
-}
-
-/** A group of the person 501 with the bot. */
-type Room = {
-  /** Mentions the bot. Returns the message's id as people see it. */
-  asks(question: string): string;
-  says(text: string): void;
-  standing(): readonly string[];
-};
-
-function roomsOf(stage: Stage): readonly Room[] {
-  const { telegram } = stage;
-  const { server: discord, user } = discordOf(stage);
-  const { server: signal, user: signalUser } = signalOf(stage);
-
-  const chat = telegram.world.addSupergroup('Team').chat.id;
-  const channel = discord.world.addChannel(discord.world.addGuild('Team', user(501)), 'general');
-  const ada = signalUser(501);
-  const team = signal.world.addGroup({ name: 'Team', members: [ada, signal.account] });
-  const bot = { ...signal.account, name: 'Parley' };
-  const from = { id: 501, is_bot: false, first_name: 'Person 501' };
-  return [
-    {
-      asks: (question) =>
-        telegramIdOf(telegram.userSends({ chat, from, text: `@${telegram.bot.username} ${question}` })),
-      says: (text) => void telegram.userSends({ chat, from, text }),
-      standing: () => telegram.botMessages(chat).map(({ text }) => text),
-    },
-    {
-      asks: (question) =>
-        discord.people.sends({ from: user(501), channel, text: `${mention(discord.bot)} ${question}` }).id,
-      says: (text) => void discord.people.sends({ from: user(501), channel, text }),
-      standing: () => discord.botMessages(channel.id).map(({ text }) => text),
-    },
-    {
-      asks: (question) =>
-        signalIdOf(
-          signal.people.writes({ from: ada, to: team, text: `@Parley ${question}`, mentioning: [bot] }),
-        ),
-      says: (text) => void signal.people.writes({ from: ada, to: team, text }),
-      standing: () => signal.botMessages(team).map(({ text }) => text),
-    },
-  ];
-}
-
-/** Telegram counts messages within a chat. */
-function telegramIdOf({ message, messageId }: TelegramMessage) {
-  return `telegram:${message.chat.id}/${messageId}`;
-}
-
-function signalIdOf({ from, timestamp }: { readonly from: { readonly uuid: string }; timestamp: number }) {
-  return `${from.uuid}:${timestamp}`;
 }
 
 /** Sends each network something that Parley refuses to read, and returns the ids of these messages. */

@@ -1,0 +1,119 @@
+/** Through a gateway on three networks: what must not be said is never shown, and what a tool has said isn't said twice. */
+import { beforeAll, test } from 'vitest';
+import type { Reply } from '../platforms/anthropic/turn.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import type { Fault } from '../platforms/telegram/faults.ts';
+import { countEvents, findBreaches, untilAtRest } from './conservation.ts';
+import { describeRow } from './describe-row.ts';
+import { discordOf } from './discord-side.ts';
+import { roomsOf } from './rooms.ts';
+import { signalOf } from './signal-side.ts';
+import { openStage, type Stage } from './stage.ts';
+
+const forms = [
+  'NO_REPLY',
+  'no_reply.',
+  '**NO_REPLY**',
+  '`NO_REPLY`',
+  '“NO_REPLY”',
+  '{"action": "NO_REPLY"}',
+  '```json\n{"action":"NO_REPLY"}\n```',
+  'NO_REPLY\nNO_REPLY',
+  '[[reply_to_current]] NO_REPLY',
+  '<think>Nobody asked me.</think>NO_REPLY',
+];
+
+const hasResult = (body: WireBody) =>
+  body.messages
+    .slice(-1)
+    .flatMap(blocksOf)
+    .some((block) => block.type === 'tool_result');
+
+describeRow('silent answers on three networks', (atEnd) => {
+  let stage: Stage;
+  beforeAll(async () => {
+    const access = { dmPolicy: 'open', groupPolicy: 'open' };
+    stage = await openStage({ config: { access }, networks: ['discord', 'signal'] }, atEnd);
+    await stage.start();
+  });
+
+  /** The conversations: a direct chat and a group on each network. */
+  const conversations = () => [
+    ...(['telegram', 'discord', 'signal'] as const).map((channel) => {
+      const person = stage.person(channel);
+      return { asks: (text: string) => person.says(text), standing: () => person.standing() };
+    }),
+    ...roomsOf(stage).map((room) => ({
+      asks: (text: string) => void room.asks(text),
+      standing: () => room.standing(),
+    })),
+  ];
+  const callsSoFar = () => [
+    stage.telegram.sent.length,
+    discordOf(stage).server.sent.length,
+    signalOf(stage).server.calls.filter(({ path }) => path === '/v2/send').length,
+  ];
+
+  test('shows nothing of silence in any form, at any split, in direct chats and groups', async ({
+    expect,
+  }) => {
+    const all = conversations();
+    const before = callsSoFar();
+    for (const [index, form] of forms.entries()) {
+      const events = countEvents(stage.dataDir);
+      // Every third answer is slow enough for previews.
+      stage.model.script(() => ({ chunks: [...form], ...(index % 3 === 0 && { chunkDelayMs: 60 }) }));
+      for (const { asks } of all) asks(`question ${index}`);
+      await untilAtRest(stage.dataDir, events + all.length);
+    }
+    expect(callsSoFar()).toEqual(before);
+    expect(all.map(({ standing }) => standing())).toEqual(all.map(() => []));
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
+  test('leaves nothing standing of silence behind tools whose steps a preview has shown', async ({
+    expect,
+  }) => {
+    const all = conversations();
+    const standing = all.map((one) => one.standing());
+    for (const form of forms.slice(0, 3)) {
+      const events = countEvents(stage.dataDir);
+      const beside = { chunks: [...'Let me look.'], chunkDelayMs: 60, toolCalls: [{ name: 'again' }] };
+      stage.model.script((body) => (hasResult(body) ? { chunks: [...form], chunkDelayMs: 30 } : beside));
+      for (const { asks } of all) asks('question behind a tool');
+      await untilAtRest(stage.dataDir, events + all.length);
+    }
+    expect(all.map((one) => one.standing())).toEqual(standing);
+    const removed = discordOf(stage).server.sent.filter(({ route }) => route.startsWith('DELETE'));
+    expect(removed.length).toBeGreaterThan(0);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
+  const text = 'The train to Rome leaves at nine.';
+  type Case = readonly [name: string, final: string, fault: Fault | undefined, standing: readonly string[]];
+  const refused: Fault = { kind: 'refuse', code: 400, description: 'Bad Request: no' };
+  const cases: readonly Case[] = [
+    ['repeats it', text, undefined, [text]],
+    ['repeats it with decoration', `**${text}** 🚂`, undefined, [text]],
+    ['only acknowledges it', 'Sent!', undefined, [text]],
+    ['is silent', 'NO_REPLY', undefined, [text]],
+    ['says more', 'Platform two.', undefined, [text, 'Platform two.']],
+    ['repeats it after a refused send', text, refused, [text]],
+    ['is silent after a refused send', 'NO_REPLY', refused, []],
+    ['repeats it after a send whose answer was lost', text, { kind: 'drop-answer' }, [text, text]],
+    ['repeats it after a send that was cut off', text, { kind: 'cut' }, [text]],
+  ];
+  for (const [index, [name, final, fault, expected]] of cases.entries())
+    test(`says once what the message tool has said when the answer ${name}`, async ({ expect }) => {
+      const id = 700 + index;
+      const person = stage.person('telegram', id);
+      const events = countEvents(stage.dataDir);
+      const send: Reply = { toolCalls: [{ name: 'message', input: { text } }] };
+      stage.model.script((body) => (hasResult(body) ? { chunks: [...final] } : send));
+      if (fault) stage.telegram.fault(fault, { method: 'sendMessage', times: 1 });
+      person.says('when does it leave?');
+      await untilAtRest(stage.dataDir, events + 1);
+      expect(person.standing()).toEqual(expected);
+      expect(findBreaches(stage.dataDir)).toEqual([]);
+    });
+});
