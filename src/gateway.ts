@@ -322,9 +322,9 @@ function wireIntake(
   const { displayOn } = runSettingsFrom(stage.config);
   const commands = { models, budgets, agentReasoning, displayOn, agentName, contextWindow, hooks };
   const deps = {
-    ...{ store, clock, log, probe: stage.probe, meters, policy, commands, hooks: stage.hooks },
-    start: dispatcher.dispatch,
-    reserve: dispatcher.reserve,
+    ...{ store, clock, log, probe: stage.probe, meters, policy, hooks: stage.hooks },
+    commands: { ...commands, agents: stage.config.agents },
+    ...{ start: dispatcher.dispatch, reserve: dispatcher.reserve },
     hasSpace: () => space?.isEnough() ?? true,
   };
   const registrar = createCommandRegistrar({

@@ -12,6 +12,7 @@ import { delegate } from './store/delegation/delegate.ts';
 import { markTaskShown } from './store/delegation/mark-task-shown.ts';
 import { replyToSubtask, retryTask, stopTaskOrSubtask } from './store/delegation/operate-task.ts';
 import { settleTask } from './store/delegation/settle-task.ts';
+import { removeBinding } from './store/delivery/bindings.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
 import { expireParts } from './store/delivery/expire-part.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
@@ -89,6 +90,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   stopTaskOrSubtask,
   retryTask,
   replyToSubtask,
+  removeBinding,
   deleteOldBudgets,
   dismissNotice,
   endPartsAfterRestore,

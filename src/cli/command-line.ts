@@ -172,10 +172,25 @@ function addAgentCommands(program: Command, { act, show }: Actions): void {
       (await import('./agent-init.ts')).createAgentFiles(command.optsWithGlobals().agent),
   );
   addSessionCommands(agent, { act, show });
+  addAgentsGroup(program, show);
+}
+
+function addAgentsGroup(program: Command, show: Actions['show']): void {
   const agents = program.command('agents').description('show the agents');
   show(
     agents.command('list').description('list the agents, what they are good at, and who may ask them'),
     async () => (await import('./agent.ts')).listAgents(),
+  );
+  show(
+    agents.command('bindings').description('list the agents that were chosen in chat for groups and topics'),
+    async () => (await import('./bindings.ts')).showBindings(),
+  );
+  show(
+    agents
+      .command('unbind <conversation> [thread]')
+      .description('take back the agent that was chosen in chat for a group or one of its topics'),
+    async (conversation: string, thread: string | undefined) =>
+      (await import('./bindings.ts')).unbind(conversation, thread),
   );
 }
 

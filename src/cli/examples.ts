@@ -24,6 +24,8 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   'agent summarize': ['agent summarize', 'agent summarize --session main:*:*:dm:owner'],
   'agent busy': ['agent busy'],
   'agents list': ['agents list'],
+  'agents bindings': ['agents bindings'],
+  'agents unbind': ['agents unbind telegram/987654321/-1001234567890 5'],
   'outbox list': ['outbox list'],
   'outbox retry': ['outbox retry 3f2a9c1e-6b0d-4c7a-9e51-2d8f0a7b4c66:1'],
   'outbox drop': ['outbox drop 3f2a9c1e-6b0d-4c7a-9e51-2d8f0a7b4c66:1'],

@@ -35,6 +35,8 @@ export type CommandCall = {
   readonly place: InboundEnvelope;
   readonly conversationKey: string;
   readonly lane: LaneSpec;
+  /** The agent that would answer if none were chosen in chat for this very place. */
+  readonly agentOtherwise: string;
   readonly authority: Authority;
   readonly right: Right;
   /** Accounts linked with the sender's, in the configuration or in chat. */
@@ -73,6 +75,13 @@ export type CommandPolicy = {
   };
 };
 
+/** An agent that may be chosen. */
+export type KnownAgent = {
+  readonly id: string;
+  readonly name: string;
+  readonly specialty?: string | undefined;
+};
+
 /** The dependencies that a chat command may use. */
 export type CommandDeps = {
   readonly store: Pick<Store, 'read'>;
@@ -88,6 +97,8 @@ export type CommandDeps = {
   displayOn(channel: string): Required<DisplayChoice>;
   /** Returns the hooks of this process. */
   hooks(): readonly HookState[];
+  /** The agents that run. */
+  readonly agents: readonly KnownAgent[];
   /** Returns the name that an agent calls itself. */
   agentName(id: string): string;
 };
@@ -232,6 +243,11 @@ export function noWords(name: string): (words: string) => Record<never, never> |
 /** A `right` for owners and administrators in groups; in a direct chat everybody is allowed. */
 export function adminsInGroups({ chat, authority, isAdmin }: Asker): Right {
   return chat === 'dm' || authority === 'owner' || isAdmin === true ? 'allowed' : 'denied';
+}
+
+/** A `right` for owners, and for administrators in their groups. */
+export function ownersAndAdmins({ chat, authority, isAdmin }: Asker): Right {
+  return authority === 'owner' || (chat === 'group' && isAdmin === true) ? 'allowed' : 'denied';
 }
 
 /** A `right` for everybody who may write at all. */

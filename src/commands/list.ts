@@ -3,6 +3,7 @@ import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import { suggestName } from '../config/suggestion.ts';
 import type { ChatTexts } from '../texts/chat-texts.ts';
 import { activation } from './activation.ts';
+import { agent } from './agent.ts';
 import { approvals } from './approvals.ts';
 import { approve, deny } from './approve.ts';
 import { budget } from './budget.ts';
@@ -36,6 +37,7 @@ const others: readonly ChatCommand[] = [
   reset,
   compact,
   context,
+  agent,
   model,
   think,
   reasoning,

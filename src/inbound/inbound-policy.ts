@@ -1,4 +1,4 @@
-import { type AgentId, peerId } from '#contracts/ids.ts';
+import { type AgentId, agentId, peerId } from '#contracts/ids.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { QueueLevel } from '../commands/chat-command.ts';
@@ -28,6 +28,8 @@ export type InboundPolicy = {
   readonly namedOwners: readonly string[];
   readonly bindings: readonly Binding[];
   readonly defaultAgent: AgentId;
+  /** Agents that run; one chosen in chat may no longer be among them. */
+  readonly agentIds: ReadonlySet<string>;
   readonly dmScope: DmScope;
   readonly identityLinks: IdentityLinks;
   readonly groups: Config['groups'];
@@ -53,6 +55,7 @@ export function createInboundPolicy(config: Config, texts: ChatTexts): InboundPo
     namedOwners: namedOwners(config),
     bindings: config.bindings,
     defaultAgent: config.defaultAgent,
+    agentIds: new Set(config.agents.map(({ id }) => id)),
     dmScope: config.dmScope,
     identityLinks: identityLinksFrom(config.identityLinks),
     groups: config.groups,
@@ -114,13 +117,35 @@ function ownOf<Value extends object>(record: Readonly<Record<string, Value>>, na
 /** The agent that answers an event, and the key of the lane it enters. */
 type LaneAddress = { readonly agent: AgentId; readonly laneKey: string };
 
-/** Returns the address of an event; `identities` are those linked when it arrives. */
+/** An agent chosen in chat for this conversation, or for one thread of it. */
+type ChosenAgent = { readonly thread: string; readonly agentId: string };
+
+/**
+ * Returns the agent that was chosen in chat where the event happened: that of its thread, else that of its
+ * conversation. One that no longer runs counts as not chosen.
+ */
+export function chosenAgent(
+  { agentIds }: Pick<InboundPolicy, 'agentIds'>,
+  thread: string | undefined,
+  chosen: readonly ChosenAgent[],
+): AgentId | undefined {
+  const running = chosen.filter((each) => agentIds.has(each.agentId));
+  const own = thread === undefined ? undefined : running.find((each) => each.thread === thread);
+  const found = own ?? running.find((each) => each.thread === '');
+  return found && agentId(found.agentId);
+}
+
+/**
+ * Returns the address of an event; `identities` are those linked when it arrives. An agent `chosen` in chat outranks
+ * every configured binding.
+ */
 export function laneAddress(
   { bindings, defaultAgent, dmScope }: Pick<InboundPolicy, 'bindings' | 'defaultAgent' | 'dmScope'>,
   event: RoutingInput,
   identities: Identities,
+  chosen?: AgentId,
 ): LaneAddress {
-  const agent = agentFor(event, bindings, defaultAgent);
+  const agent = chosen ?? agentFor(event, bindings, defaultAgent);
   const key = sessionKeyOf(event, { agent, dmScope, identityLinks: identities });
   return { agent, laneKey: identities.laneOf(key) };
 }

@@ -10,6 +10,7 @@ import {
   type InboundMessage,
   isTyped,
 } from '#contracts/envelope.ts';
+import type { AgentId } from '#contracts/ids.ts';
 import { type Authority, lowestAuthority } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { deciderOf } from '../commands/approve.ts';
@@ -19,6 +20,7 @@ import { newApprovalId } from '../commands/one-time-code.ts';
 import { start } from '../commands/start.ts';
 import { type Identities, joinIdentities, platformRef } from '../sessions/identities.ts';
 import { resetBefore, resetPolicyFor } from '../sessions/reset-policy.ts';
+import { agentFor } from '../sessions/session-key-of.ts';
 import type { Role, SenderRole } from '../store/access/sender-roles.ts';
 import type { KeptMessage } from '../store/base/json.ts';
 import { conversationKeyOf, type LaneSpec, newRowId } from '../store/base/keys.ts';
@@ -31,6 +33,7 @@ import type { ConversationFacts } from '../store/reads/arrival-facts.ts';
 import { fillText } from '../texts/chat-texts.ts';
 import { type AccessDecision, authorityOf, authorize, isOwnerBy } from './authorize.ts';
 import {
+  chosenAgent,
   type InboundPolicy,
   laneAddress,
   type QueuePlace,
@@ -248,7 +251,8 @@ function readCommand(
   const { conversationKey } = event;
   const queueLevels = queueLevelsFor(policy, queuePlaceOf(arrival));
   const known = { envelope, place, conversationKey, lane, authority, right, identities, queueLevels };
-  return { order, call: { ...known, botName, accountName, now }, event };
+  const agentOtherwise = agentWithoutOwn(policy, arrival);
+  return { order, call: { ...known, agentOtherwise, botName, accountName, now }, event };
 }
 
 /**
@@ -321,7 +325,8 @@ export function laneOf(policy: InboundPolicy, arrival: Arrival): LaneSpec {
   const place = canonical(envelope, facts);
   const { route, chat } = place;
   const event = { ...place, accountName: arrival.accountName };
-  const { agent, laneKey } = laneAddress(policy, event, identitiesOf(policy, arrival));
+  const chosen = chosenAgent(policy, route.thread, facts?.bindings ?? []);
+  const { agent, laneKey } = laneAddress(policy, event, identitiesOf(policy, arrival), chosen);
   const type = route.thread === undefined ? chat.kind : 'thread';
   const reset = resetPolicyFor(policy.reset, { type, channel: route.channel });
   const before = resetBefore({ policy: reset, now, timeZone: policy.timeZone });
@@ -334,6 +339,14 @@ export function laneOf(policy: InboundPolicy, arrival: Arrival): LaneSpec {
     newSessionId: newRowId(),
     ...(before !== undefined && { resetBefore: before }),
   };
+}
+
+/** Returns the agent that would answer if none were chosen for this very place. */
+function agentWithoutOwn(policy: InboundPolicy, { envelope, facts, accountName }: Arrival): AgentId {
+  const { thread } = envelope.route;
+  const others = (facts?.bindings ?? []).filter((each) => each.thread !== (thread ?? ''));
+  const event = { ...canonical(envelope, facts), accountName };
+  return chosenAgent(policy, thread, others) ?? agentFor(event, policy.bindings, policy.defaultAgent);
 }
 
 function queuePlaceOf({ envelope: { route, chat }, facts }: Arrival): QueuePlace {

@@ -11,6 +11,7 @@ import {
   waitForRun,
 } from './agents.ts';
 import { type ApprovalsDeps, answerApproval, endGrant, listApprovals } from './approvals.ts';
+import { endBinding, listBindings } from './bindings.ts';
 import { type HooksDeps, listHooks } from './hooks.ts';
 import { type LanesDeps, listLanes, setMode } from './lanes.ts';
 import { type LinksDeps, listLinks, removeAccount } from './links.ts';
@@ -67,6 +68,7 @@ export const operations: readonly ListedOperation[] = [
   ...[listApprovals, answerApproval, endGrant],
   ...[listAccess, approvePerson, revokePerson],
   ...[listLinks, removeAccount],
+  ...[listBindings, endBinding],
   ...[listSubagents, showSubagent, showSubagentLog, steerSubagent, stopSubagent],
   ...[listTasks, showTask, sendTaskMessage, stopTask, retryFailedTask, steerSubtask],
   ...[issueSignInLinks, listSignIns, endSignIns],

@@ -21,9 +21,9 @@ export function settingsApplier(
     const isNewLimit = next.rateLimit.perSenderPerMinute !== perSenderPerMinute;
     perSenderPerMinute = next.rateLimit.perSenderPerMinute;
     // These settings wait for a restart.
-    const { defaultAgent, dmScope } = policy;
+    const { defaultAgent, agentIds, dmScope } = policy;
     const groups = { ...compiled.groups, contextLimit: policy.groups.contextLimit };
-    Object.assign(policy, compiled, { defaultAgent, dmScope, groups }, isNewLimit && { rateLimit });
+    Object.assign(policy, compiled, { defaultAgent, agentIds, dmScope, groups }, isNewLimit && { rateLimit });
     gatewayRole?.owners.splice(0, gatewayRole.owners.length, ...next.owners);
     gatewayRole?.allowedHosts.splice(0, gatewayRole.allowedHosts.length, ...next.allowedHosts);
   };

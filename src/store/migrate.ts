@@ -17,6 +17,7 @@ import { addRunEnds } from './migrations/0007-add-run-ends.ts';
 import { addOperationCalls } from './migrations/0008-add-operation-calls.ts';
 import { addTasks } from './migrations/0009-add-tasks.ts';
 import { addDisplay } from './migrations/0010-add-display.ts';
+import { addBindings } from './migrations/0011-add-bindings.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -46,6 +47,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0008-add-operation-calls': { adds: addOperationCalls, fingerprint: '940fa41c6278a08a' },
   '0009-add-tasks': { adds: addTasks, fingerprint: 'd19b70975e9042b9' },
   '0010-add-display': { adds: addDisplay, fingerprint: 'e499666d06696d6e' },
+  '0011-add-bindings': { adds: addBindings, fingerprint: '014be18a80fe065d' },
 });
 
 /** Names of the migrations, in order. */

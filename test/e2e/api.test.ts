@@ -72,7 +72,8 @@ describeRow('the API', (atEnd) => {
 
   /**
    * A notice, two questions, a part for a network that isn't connected, two waiting messages, a sub-agent and
-   * a task that a process works on, an account that was linked in chat, and a file that was sent.
+   * a task that a process works on, an account that was linked and an agent that was chosen in chat, and a file that was
+   * sent.
    */
   const seed = async () => {
     const store = await openStore({ kind: 'sqlite', dataDir });
@@ -94,10 +95,13 @@ describeRow('the API', (atEnd) => {
     const { taskId } = await coordinator.begin([{ id: 'a' }, { id: 'b', after: ['a'] }]);
     await coordinator.claimPeer(taskId, 'a');
     const [linked, other] = [anAccount('alpha'), anAccount('beta')];
-    await createIntakeFixture(store).link(linked, other);
+    const town = createIntakeFixture(store);
+    await town.link(linked, other);
+    await town.send(linked, '/agent main', { group: '-9', isAdmin: true });
+    const bound = { conversation: 'alpha/bot/-9' };
     const file = await sendFile(store);
     await store.close();
-    return { file, child, taskId, linked: refOf(linked), asked: asked?.id };
+    return { file, child, taskId, linked: refOf(linked), bound, asked: asked?.id };
   };
 
   /** Answers with a file that is in the media folder. Returns the message's id. */
@@ -117,7 +121,7 @@ describeRow('the API', (atEnd) => {
   };
 
   test('answers every call as the OpenAPI document describes it', async ({ expect }) => {
-    const { child, taskId, linked, asked, file } = await seed();
+    const { child, taskId, linked, bound, asked, file } = await seed();
     const { runId } = await body(post('/api/agent', { message: 'hello' }));
     const { notices, questions } = await body(get('/api/notices'));
     const [session] = (await body(get('/api/sessions'))).sessions;
@@ -168,6 +172,8 @@ describeRow('the API', (atEnd) => {
       'post /api/pair/revoke': () => post('/api/pair/revoke', { ref: 'test:bob' }),
       'get /api/links': () => get('/api/links'),
       'post /api/links/remove': () => post('/api/links/remove', { ref: linked }),
+      'get /api/bindings': () => get('/api/bindings'),
+      'post /api/bindings/remove': () => post('/api/bindings/remove', bound),
       'get /api/agents': () => get('/api/agents'),
       'get /api/subagents': () => get('/api/subagents'),
       'get /api/subagents/info': () => get(`/api/subagents/info?id=${child.id}`),

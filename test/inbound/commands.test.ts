@@ -305,6 +305,7 @@ describe('chat commands', () => {
       subagents: (asker) => (isAdmin(asker) ? 'allowed' : 'own'),
       tasks: (asker) => (isAdmin(asker) ? 'allowed' : 'own'),
       queue: (asker) => (isAdmin(asker) ? 'allowed' : 'denied'),
+      agent: (asker) => (isOwner(asker) || (asker.chat === 'group' && isAdmin(asker)) ? 'allowed' : 'denied'),
       budget: () => 'allowed',
       link: () => 'allowed',
       pair: (asker) => (asker.chat === 'dm' && isOwner(asker) ? 'allowed' : 'denied'),

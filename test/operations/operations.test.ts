@@ -36,6 +36,8 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   'approvals/revoke': ['approvals', 'revoke', 'abc'],
   links: ['link', 'list'],
   'links/remove': ['link', 'remove', 'test:1'],
+  bindings: ['agents', 'bindings'],
+  'bindings/remove': ['agents', 'unbind', 'test/bot/-1', '5'],
   subagents: ['subagents', 'list'],
   'subagents/info': ['subagents', 'info', 'abc'],
   'subagents/log': ['subagents', 'log', 'abc'],

@@ -16,6 +16,7 @@ import { type Form, type Network, openNetworks, type Role } from './provenance-f
 const orders: Readonly<Record<string, readonly string[]>> = {
   stop: ['/stop all'],
   compact: ['/compact all of it'],
+  agent: ['/agent main'],
   model: ['/model haiku'],
   think: ['/think high'],
   reasoning: ['/reasoning on'],

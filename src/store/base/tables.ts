@@ -2,6 +2,13 @@ import type { Generated } from 'kysely';
 import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
 import type {
+  BindingsTable,
+  LaneAliasesTable,
+  LinkCodesTable,
+  LinkGuessesTable,
+  LinksTable,
+} from './routing-tables.ts';
+import type {
   BudgetsTable,
   ChildrenTable,
   LaneClassesTable,
@@ -64,6 +71,7 @@ export type Tables = {
   tasks: TasksTable;
   subtasks: SubtasksTable;
   taskMessages: TaskMessagesTable;
+  bindings: BindingsTable;
 };
 
 /** A value that a plugin keeps; `bytes`: the length of `value`. */
@@ -386,43 +394,6 @@ export type PairingTriesTable = { name: string; recent: string };
 
 /** Up to where a conversation is accepted without a gap, on networks whose history is read by conversation. */
 export type AnchorsTable = { account: string; conversation: string; anchor: string };
-
-/** Accounts that a person has linked in chat. Links of the configuration have no row. */
-export type LinksTable = {
-  /** `<channel>:<peer>`. */
-  peer: string;
-  identity: string;
-  /** JSON of the route to its direct conversation, where it is notified about the link. */
-  route: string;
-  linkedAt: number;
-};
-
-/** Session keys that lead to a lane with another key; what began before the link continues under its own key. */
-export type LaneAliasesTable = {
-  key: string;
-  laneKey: string;
-  identity: string;
-  /** The account whose own lane it is. */
-  peer: string;
-};
-
-/** Link codes, at most one per requesting account. The code itself isn't stored. */
-export type LinkCodesTable = {
-  peer: string;
-  codeHash: string;
-  /** JSON of the requesting account and the conversation it asked in. */
-  asked: string;
-  answerKey: string;
-  /** Who was shown which account the code links and may confirm (`<channel>:<peer>`), and in which conversation. */
-  offeredTo: string | null;
-  offeredIn: string | null;
-  /** The part that asks that account to confirm. */
-  offerKey: string | null;
-  expiresAt: number;
-};
-
-/** Codes tried within a window; the row of the peer `*` counts the attempts of all. */
-export type LinkGuessesTable = { peer: string; since: number; count: number };
 
 /** Changes to waiting messages, recorded because they change an order or an outcome. */
 export type ItemChangesTable = {

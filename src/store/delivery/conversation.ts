@@ -6,6 +6,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, findRow, oneOf } from '../base/row-access.ts';
 import { endItems, endSummaries } from '../rows/item.ts';
 import { tryLockLanes } from '../rows/lane.ts';
+import { moveBindings } from './bindings.ts';
 import { amendOutcome, endAskedWait } from './end-part.ts';
 import { closePart, ensureConversation, failUnreachable, takePlace } from './part.ts';
 import { isChange } from './tool-send.ts';
@@ -27,6 +28,7 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   if (old?.movedTo !== to) {
     await openAlert(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
     await changeRow(tx, 'conversations', fromKey, { movedTo: to });
+    await moveBindings(tx, fromKey, toKey);
     await changeRow(tx, 'conversations', toKey, {
       canonicalId: old?.canonicalId ?? from,
       activation: old?.activation ?? null,

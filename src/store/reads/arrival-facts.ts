@@ -48,6 +48,8 @@ export type ConversationFacts = {
   readonly activation: 'mention' | 'always' | undefined;
   /** An owner has admitted this group, regardless of the configuration. */
   readonly isAdmitted: boolean;
+  /** Agents chosen in chat, for the conversation (`thread` is empty) and for its threads. */
+  readonly bindings?: readonly { readonly thread: string; readonly agentId: string }[];
 };
 
 /** Reads the facts that the mention gate needs about a batch's conversations; none for those without a row. */
@@ -56,18 +58,38 @@ const readConversationFacts: StoreQuery<{ readonly keys: readonly string[] }, re
     query: 'readConversationFacts',
     run: async (tx, { keys }) => {
       const rows = await conversationRows.all(tx, { keys: JSON.stringify(keys) });
-      return rows.map((row) => ({
-        key: row.key,
-        canonicalId: row.canonicalId ?? undefined,
-        activation: row.activation === 'always' || row.activation === 'mention' ? row.activation : undefined,
-        isAdmitted: row.admittedBy !== null,
-      }));
+      return [...Map.groupBy(rows, ({ key }) => key).values()].flatMap(([row, ...others]) =>
+        row === undefined ? [] : [factsOf(row, [row, ...others])],
+      );
     },
   };
 
+type ConversationRow = {
+  readonly key: string;
+  readonly canonicalId: string | null;
+  readonly activation: string | null;
+  readonly admittedBy: string | null;
+};
+
+type BindingOfRow = { readonly thread: string | null; readonly agentId: string | null };
+
+function factsOf(row: ConversationRow, bound: readonly BindingOfRow[]): ConversationFacts {
+  return {
+    key: row.key,
+    canonicalId: row.canonicalId ?? undefined,
+    activation: row.activation === 'always' || row.activation === 'mention' ? row.activation : undefined,
+    isAdmitted: row.admittedBy !== null,
+    bindings: bound.flatMap(({ thread, agentId }) =>
+      thread === null || agentId === null ? [] : [{ thread, agentId }],
+    ),
+  };
+}
+
+/** One row per conversation and binding, since a second query would cost each batch a round trip. */
 const conversationRows = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
   db
     .selectFrom('conversations')
-    .select(['key', 'canonicalId', 'activation', 'admittedBy'])
+    .leftJoin('bindings', 'bindings.conversationKey', 'conversations.key')
+    .select(['key', 'canonicalId', 'activation', 'admittedBy', 'thread', 'agentId'])
     .where('key', ...oneOf(of.keys, dialect)),
 );

@@ -75,6 +75,7 @@ export type IntakeFixtureSettings = {
   /** Reserves slots for what a commit makes due; absent if none is free. */
   readonly reserve?: InboundDeps['reserve'];
   readonly budgets?: typeof commandDeps.budgets;
+  readonly agents?: typeof commandDeps.agents;
   readonly hooks?: Hooks;
   readonly meters?: InboundDeps['meters'];
   /** Receives the effects of each commit. */
@@ -103,7 +104,8 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     access,
   } as Config;
   const policy = createInboundPolicy(config, textsFor('en'));
-  const commands = { ...commandDeps, ...(settings.budgets && { budgets: settings.budgets }) };
+  const { budgets = commandDeps.budgets, agents = commandDeps.agents } = settings;
+  const commands = { ...commandDeps, budgets, agents };
   const deps = {
     store,
     policy,
