@@ -7,6 +7,8 @@ export type BoundImage = { readonly mimeType: string; readonly bytes: Uint8Array
 
 /** Refused before anything is decoded; phones make photos of up to 50 megapixels. */
 const maxPixels = 50_000_000;
+/** The same for images that are decoded as a whole, not line by line. */
+const maxWholePixels = 16_000_000;
 const maxSeconds = 8;
 
 /** Reads the image, whose type was sniffed, and returns it at most `maxSide` pixels wide and high. */
@@ -14,7 +16,9 @@ export async function boundImage(source: string | Uint8Array, maxSide: number): 
   const open = await loadSharp();
   try {
     const image = open(source, { limitInputPixels: maxPixels, failOn: 'error', sequentialRead: true });
-    const { hasAlpha } = await image.metadata();
+    const { hasAlpha, format, isProgressive, width, height } = await image.metadata();
+    const isByLine = (format === 'jpeg' || format === 'png') && !isProgressive;
+    if (!isByLine && width * height > maxWholePixels) throw new UnreadableFile('heavy');
     // The camera's orientation is applied, since the copy says nothing about it.
     const small = image
       .timeout({ seconds: maxSeconds })
@@ -24,6 +28,7 @@ export async function boundImage(source: string | Uint8Array, maxSide: number): 
     const bytes = new Uint8Array(await written.toBuffer());
     return { mimeType: hasAlpha ? 'image/webp' : 'image/jpeg', bytes };
   } catch (error) {
+    if (error instanceof UnreadableFile) throw error;
     throw new UnreadableFile(problemOf(error), { cause: error });
   }
 }

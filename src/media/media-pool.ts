@@ -8,28 +8,21 @@ import type { MediaJob, MediaResult } from './media-thread.ts';
 /** Runs a job when it is its turn. Never throws: a job that exceeds a limit, or is aborted, is `heavy`. */
 export type RunMediaJob = (job: MediaJob, signal: AbortSignal) => Promise<MediaResult>;
 
-const maxThreads = 2;
 const maxHeapMb = 192;
 /** How much the process may grow during a job: images and inflated bytes aren't part of a heap. */
-const maxGrowthBytes = 256 * 1024 * 1024;
-const memoryCheckMs = 25;
-const maxMs = 10_000;
+const maxGrowthBytes = { image: 256 * 1024 * 1024, pdf: 56 * 1024 * 1024, office: 56 * 1024 * 1024 } as const;
+const memoryCheckMs = 5;
+const maxMs = { image: 10_000, pdf: 5_000, office: 5_000 } as const;
 
 const tooHeavy: MediaResult = { kind: 'problem', problem: 'heavy' };
 
-/** Creates the pool. */
+/** Creates the pool: one thread at a time, so that two hostile files can't take twice the memory. */
 export function createMediaPool(): RunMediaJob {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (job, signal) => {
-    while (running >= maxThreads) await new Promise<void>((resolve) => waiting.push(resolve));
-    running += 1;
-    try {
-      return signal.aborted ? tooHeavy : await runThread(job, signal);
-    } finally {
-      running -= 1;
-      waiting.shift()?.();
-    }
+  let last: Promise<unknown> = Promise.resolve();
+  return (job, signal) => {
+    const result = last.then(() => (signal.aborted ? tooHeavy : runThread(job, signal)));
+    last = result.catch(() => undefined);
+    return result;
   };
 }
 
@@ -44,11 +37,11 @@ async function runThread(job: MediaJob, signal: AbortSignal): Promise<MediaResul
   thread.on('message', resolve);
   thread.on('error', giveUp);
   thread.on('exit', giveUp);
-  const until = AbortSignal.any([signal, AbortSignal.timeout(maxMs)]);
+  const until = AbortSignal.any([signal, AbortSignal.timeout(maxMs[job.kind])]);
   until.addEventListener('abort', giveUp, { once: true });
   const atStart = process.memoryUsage.rss();
   const watch = setInterval(() => {
-    if (process.memoryUsage.rss() - atStart > maxGrowthBytes) giveUp();
+    if (process.memoryUsage.rss() - atStart > maxGrowthBytes[job.kind]) giveUp();
   }, memoryCheckMs);
   try {
     return await promise;

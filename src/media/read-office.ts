@@ -15,6 +15,8 @@ const maxEntryBytes = 4 * 1024 * 1024;
 const maxFileBytes = 16 * 1024 * 1024;
 /** A directory that claims more is refused. */
 const maxRatio = 100;
+/** Deeper than any office file nests; each open element takes memory. */
+const maxDepth = 200;
 const maxSheetRows = 200;
 const maxSheetColumns = 50;
 
@@ -92,9 +94,17 @@ async function parseEntry(
   parser.on('doctype', () => {
     throw new UnreadableFile('damaged');
   });
-  parser.on('opentag', ({ name, attributes }) => note(handlers.open?.(localName(name), attributes)));
+  let depth = 0;
+  parser.on('opentag', ({ name, attributes }) => {
+    depth += 1;
+    if (depth > maxDepth) throw new UnreadableFile('heavy');
+    note(handlers.open?.(localName(name), attributes));
+  });
   parser.on('text', (text) => note(handlers.text?.(text)));
-  parser.on('closetag', ({ name }) => note(handlers.close?.(localName(name))));
+  parser.on('closetag', ({ name }) => {
+    depth -= 1;
+    note(handlers.close?.(localName(name)));
+  });
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const stream = await zip.openReadStreamPromise(entry);
   let bytes = 0;

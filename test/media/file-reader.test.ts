@@ -11,7 +11,7 @@ import { sniffType } from '../../src/media/sniff.ts';
 import { removeFiles, saveFiles } from '../../src/service/message-files.ts';
 import { textsFor } from '../../src/texts/chat-texts.ts';
 import { sharedFolder } from '../support/own-folder.ts';
-import { docxOf, odtOf, pdfOf, photoOf, pptxOf, voiceNote, xlsxOf, zipOf } from './some-files.ts';
+import { docxOf, odtOf, packedPdf, pdfOf, photoOf, pptxOf, voiceNote, xlsxOf, zipOf } from './some-files.ts';
 
 const folder = sharedFolder();
 const texts = textsFor('en');
@@ -118,6 +118,8 @@ describe('documents', () => {
       zipOf(Array.from({ length: 2000 }, (_, n) => ({ name: `word/document.xml${n}`, bytes: '' }))),
       texts.fileHeavy,
     ],
+    ['a PDF whose page unpacks to fifty megabytes', packedPdf(Buffer.alloc(50_000_000)), texts.fileHeavy],
+    ['elements half a million deep', docxOf(`</w:t>${'<a>'.repeat(500_000)}`), texts.fileHeavy],
     ['a photo in HEIC', Buffer.from('\0\0\0\x24ftypheic\0\0\0\0', 'latin1'), texts.fileHeic],
     ['a film', Buffer.from('\0\0\0\x24ftypisom\0\0\0\0', 'latin1'), texts.fileUnsupported],
     ['an empty file', Buffer.alloc(0), texts.fileUnsupported],
@@ -179,11 +181,21 @@ describe('images', () => {
 
   it.each([
     ['of too many pixels, before it decodes them', hugePng(), texts.fileHeavy],
+    [
+      'of 20 megapixels that is decoded as a whole',
+      async () => progressive(await photoOf(5000, 4000)),
+      texts.fileHeavy,
+    ],
     ['that is cut off', async () => (await photoOf(4000, 3000)).subarray(0, 5_000), texts.fileDamaged],
   ])('refuses an image %s', async (_, bytes, reason) => {
     expect(problemOf(await read(await stored(await bytes())))).toBe(reason);
   });
 });
+
+async function progressive(photo: Buffer): Promise<Buffer> {
+  const { default: sharp } = await import('sharp');
+  return sharp(photo).jpeg({ progressive: true }).toBuffer();
+}
 
 function hugePng() {
   return async () => {

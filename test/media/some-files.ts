@@ -1,5 +1,5 @@
 /** Files of the kinds that people send. */
-import { crc32, deflateRawSync } from 'node:zlib';
+import { crc32, deflateRawSync, deflateSync } from 'node:zlib';
 
 type ZipEntry = {
   readonly name: string;
@@ -116,6 +116,17 @@ export function pdfOf(...pages: readonly string[]): Buffer {
   file += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${places.join('')}`;
   file += `trailer<</Size ${objects.length + 1}/Root 1 0 R>>\nstartxref\n${start}\n%%EOF\n`;
   return Buffer.from(file, 'latin1');
+}
+
+/** Returns a PDF with one page, whose content unpacks to these bytes. */
+export function packedPdf(content: Buffer): Buffer {
+  const packed = deflateSync(content).toString('latin1');
+  const stream = `<</Filter/FlateDecode/Length ${packed.length}>>stream\n${packed}\n`;
+  const file = pdfOf('x').toString('latin1');
+  return Buffer.from(
+    file.replace(/<<\/Length \d+>>stream\n[^\n]*\n/, () => stream),
+    'latin1',
+  );
 }
 
 /** Returns a photo of that size, with a different color in each block of pixels. */

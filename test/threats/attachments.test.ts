@@ -34,7 +34,7 @@ it('protects memory, other chats and the disk, whatever files are sent', {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
 
   const files = hostileFiles({ mark, home, hold: hold.promise });
-  expect(files).toHaveLength(60);
+  expect(files).toHaveLength(75);
   for (const [n, file] of files.entries()) {
     const document = telegram.world.addFile({ ...file, mimeType: 'image/png' });
     telegram.userSends({ from: { id: 1001 + n, is_bot: false, first_name: `P${n}` }, document });
@@ -49,7 +49,7 @@ it('protects memory, other chats and the disk, whatever files are sent', {
     // Before the second answer they continue.
     hold.resolve();
   }
-  await untilAtRest(dataDir, 63);
+  await untilAtRest(dataDir, 78);
 
   const grownMb = Math.round(residentMb(pid, 'VmHWM') - atRestMb);
   console.info(

@@ -1,4 +1,5 @@
 import { deflateRawSync, gzipSync } from 'node:zlib';
+import { packedPdf, pdfOf, zipOf } from '../media/some-files.ts';
 import type { StoredFile } from '../platforms/telegram/types.ts';
 
 /** A file as somebody sends it; `statedBytes` is the size that its server announces. */
@@ -9,7 +10,7 @@ const megabyte = 1_000_000;
 const zeros = Buffer.alloc(10 * megabyte);
 
 /**
- * Files of kinds that have harmed their receivers, 60 of them. Some never end: those wait at `hold` after their first
+ * Files of kinds that have harmed their receivers, 75 of them. Some never end: those wait at `hold` after their first
  * chunk. `mark` is in each name and path that points elsewhere, so that a write through one can be found.
  */
 export function hostileFiles({
@@ -25,6 +26,7 @@ export function hostileFiles({
   return [
     ...Object.entries(bombs()).map(([name, bytes]) => file(name, bytes)),
     ...Object.entries(images()).map(([name, bytes]) => file(name, bytes)),
+    ...Object.entries(documents()).map(([name, bytes]) => file(name, bytes)),
     ...Object.entries(markup(mark)).map(([name, bytes]) => file(name, bytes)),
     ...Object.entries(polyglots()).map(([name, bytes]) => file(name, bytes)),
     ...tars(mark, home).map((bytes, n) => file(`archive-${n}.tar`, bytes)),
@@ -99,6 +101,40 @@ function images(): Readonly<Record<string, Buffer>> {
     'steps.jpg': Buffer.concat([Buffer.from('\xff\xd8', 'latin1'), Buffer.alloc(600_000, 0xff)]),
     'huge.webp': webp,
     'huge.bmp': bmp,
+  };
+}
+
+/** Documents that unpack, nest or lie, each small when it is sent. */
+function documents(): Readonly<Record<string, Buffer>> {
+  const xml = (text: string) => Buffer.from(`<w:document><w:p><w:t>${text}</w:t></w:p></w:document>`);
+  const docx = (bytes: Buffer, statedBytes?: number) =>
+    zipOf([{ name: 'word/document.xml', bytes, ...(statedBytes !== undefined && { statedBytes }) }]);
+  const many = Array.from({ length: 3_000 }, (_, n) => ({ name: `xl/worksheets/sheet${n}.xml`, bytes: '' }));
+  const sheet = zipOf([
+    { name: 'xl/workbook.xml', bytes: '<workbook/>' },
+    { name: 'xl/sharedStrings.xml', bytes: `<sst>${'<si><t>a</t></si>'.repeat(200_000)}</sst>` },
+    { name: 'xl/worksheets/sheet1.xml', bytes: `<row>${'<c t="s"><v>1</v></c>'.repeat(200_000)}</row>` },
+  ]);
+  const whole = pdfOf('a page');
+  return {
+    'a hundred megabytes.docx': docx(Buffer.concat([xml(''), Buffer.alloc(100 * megabyte, ' ')])),
+    'says ten bytes.docx': docx(xml(' '.repeat(30 * megabyte)), 10),
+    'entities.docx': docx(Buffer.from(laughs(9))),
+    'deep.docx': docx(Buffer.from('<a>'.repeat(500_000))),
+    'cut.docx': docx(xml('x'.repeat(5_000))).subarray(0, 300),
+    'three thousand sheets.xlsx': zipOf([{ name: 'xl/workbook.xml', bytes: '<workbook/>' }, ...many]),
+    'many cells.xlsx': sheet,
+    'slide in a slide.pptx': zipOf([{ name: 'ppt/presentation.xml', bytes: docx(xml('x')) }]),
+    'empty.docx': zipOf([]),
+    'fifty megabytes a page.pdf': packedPdf(Buffer.alloc(50 * megabyte, '(a) Tj ')),
+    'a billion pages.pdf': Buffer.from(
+      whole.toString('latin1').replace('/Count 1', '/Count 1000000000'),
+      'latin1',
+    ),
+    'page in itself.pdf': Buffer.from(whole.toString('latin1').replace('[4 0 R]', '[2 0 R]'), 'latin1'),
+    'cut.pdf': whole.subarray(0, 120),
+    'document and pages.docx': Buffer.concat([docx(xml('x')), whole]),
+    'pages and document.pdf': Buffer.concat([whole, docx(xml('x'))]),
   };
 }
 
