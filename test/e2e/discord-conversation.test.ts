@@ -12,6 +12,7 @@ import { type AtEnd, type Config, openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
 const texts = textsFor('en');
+const agents = [{ id: 'main' }, { id: 'cook', name: 'Auguste', specialty: 'Recipes' }];
 
 const echo = (body: WireBody) => ({ text: `You said: ${lastTextShown(body)}` });
 
@@ -28,7 +29,7 @@ describeRow('on Discord', (atEnd) => {
     readStore(stage.dataDir, `select ${columns} from inbox where senderId = ?`, discord.user(id).id);
 
   beforeAll(async () => {
-    ({ stage, discord } = await openDiscord(atEnd));
+    ({ stage, discord } = await openDiscord(atEnd, { agents }));
     const { world } = discord.server;
     const guild = world.addGuild('Team', discord.user(504));
     world.addMember(guild, discord.user(505));
@@ -106,6 +107,23 @@ describeRow('on Discord', (atEnd) => {
     expect(server.botMessages(thread.id).map(({ text }) => text)).toEqual(['Answer 3.']);
     expect(findBreaches(stage.dataDir)).toEqual([]);
     expect([server.refusals, server.pings]).toEqual([[], []]);
+  });
+
+  test('gives a thread an agent of its own by a slash command of the guild’s owner', async ({ expect }) => {
+    const { server } = discord;
+    const before = countEvents(stage.dataDir);
+    const ada = discord.user(504);
+    stage.model.script(echo);
+    const thread = server.places.startsThread({ parent: garden, name: 'herbs', owner: ada });
+    await server.waitFor(() => (server.platform.commands.get('global')?.length ?? 0) > 0);
+    const used = server.people.uses({ from: ada, name: 'agent', options: { text: 'cook' }, channel: thread });
+    const told = /Auguste \\?\(cook\\?\) answers in this topic/;
+    await server.waitFor(() => server.answersTo(used).some(({ text }) => told.test(text)));
+    server.people.sends({ from: ada, channel: thread, text: `${mention(server.bot)} which herbs?` });
+    await untilAtRest(stage.dataDir, before + 2);
+    const lanes = readStore(stage.dataDir, 'select key from lanes where key like ?', `%:thread:${thread.id}`);
+    expect(lanes.map(({ key }) => String(key).split(':')[0])).toContain('cook');
+    expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 });
 

@@ -18,6 +18,7 @@ async function openSignal(atEnd: AtEnd, settings: StageSettings = {}) {
   return { stage, signal: signalOf(stage) };
 }
 
+const agents = [{ id: 'main' }, { id: 'cook', name: 'Auguste', specialty: 'Recipes' }];
 const echo = (body: WireBody) => ({ text: `You said: ${lastTextShown(body)}` });
 
 describeRow('on Signal', (atEnd) => {
@@ -25,8 +26,8 @@ describeRow('on Signal', (atEnd) => {
   let signal: SignalSide;
 
   beforeAll(async () => {
-    ({ stage, signal } = await openSignal(atEnd));
-    await stage.start();
+    ({ stage, signal } = await openSignal(atEnd, { config: { agents } }));
+    await stage.start({ env: { PARLEY_OWNERS: `signal:${signal.user(507).uuid}` } });
   });
 
   test('answers a direct message once, with read receipt, typing and styles', async ({ expect }) => {
@@ -144,6 +145,26 @@ describeRow('on Signal', (atEnd) => {
     expect(server.botMessages(team).map(({ text }) => text)).toEqual(['Answer 1.', 'Answer 2.']);
     expect(findBreaches(stage.dataDir)).toEqual([]);
     expect(server.refusals).toEqual([]);
+  });
+
+  test('gives a group an agent of its own by one command of the owner', async ({ expect }) => {
+    const { server } = signal;
+    const before = countEvents(stage.dataDir);
+    const [bob, owner] = [signal.user(505), signal.user(507)];
+    const kitchen = server.world.addGroup({ name: 'Kitchen', members: [bob, owner, server.account] });
+    stage.model.script(echo);
+    server.people.writes({ from: owner, to: kitchen, text: '/agent auguste' });
+    const told = await server.waitFor(() => server.botMessages(kitchen)[0]);
+    expect(told.text).toMatch(/Auguste \(cook\) answers in this group/);
+    const bot = { ...server.account, name: 'Parley' };
+    server.people.writes({ from: bob, to: kitchen, text: '@Parley soup?', mentioning: [bot] });
+    await untilAtRest(stage.dataDir, before + 2);
+    const lanes = readStore(
+      stage.dataDir,
+      "select l.key from lanes l join inbox i on i.laneKey = l.key where i.content like '%soup?%'",
+    );
+    expect(lanes.map(({ key }) => String(key).split(':')[0])).toEqual(['cook']);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
   test('shows the model quoted pictures, captions, view-once pictures and polls', async ({ expect }) => {

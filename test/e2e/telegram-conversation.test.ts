@@ -36,7 +36,8 @@ const conversations = {
   [`telegram:${summarized}`]: { ...followup, cap: 2, drop: 'summarize' },
   [`telegram:${dropped}`]: { ...followup, cap: 2, drop: 'old' },
 };
-const aTalk = shareGateway({ config: { queue: { conversations } } });
+const agents = [{ id: 'main' }, { id: 'cook', name: 'Auguste', specialty: 'Recipes' }];
+const aTalk = shareGateway({ config: { agents, queue: { conversations } } });
 
 /** Answers with its number; the first answer waits for the gate, if there is one. */
 const counting = (gate?: Gate) => (_body: WireBody, count: number) => ({
@@ -151,6 +152,37 @@ describe.concurrent('a group on Telegram', () => {
     expect([timesIn(two, 'The roses want water.'), timesIn(two, 'And the lawn.')]).toEqual([1, 1]);
     expect(general).not.toContain('roses');
     expect(said(telegram, chat)).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.']);
+  });
+
+  test('gives a topic an agent of its own by one command of an administrator', async ({ expect }) => {
+    const talk = aTalk();
+    const { telegram, mark, dataDir } = talk;
+    const { chat, admins } = telegram.world.addSupergroup('team', { isForum: true });
+    const garden = telegram.world.addTopic(chat.id, 'garden', roger);
+    const inGarden = { chat: chat.id, threadId: garden };
+    talk.script(counting());
+    const ask = async (answer: string, place: object = inGarden) => {
+      telegram.userSends({ chat: chat.id, from: una, text: `@ParleyTestBot hello, ${mark}?`, ...place });
+      return untilSaid(telegram, { chat: chat.id, text: answer });
+    };
+    const lanes = () =>
+      readStore(dataDir, 'select key from lanes where key like ?', `%:group:${chat.id}%`).map(({ key }) =>
+        String(key).replace(/:.*:group:[^:]*/, ''),
+      );
+    await ask('Answer 1.');
+    telegram.userSends({ ...inGarden, from: una, text: '/agent cook' });
+    await untilSaid(telegram, { chat: chat.id, text: /^Only an admin of this group/ });
+    admins.add(roger.id);
+    telegram.userSends({ ...inGarden, from: roger, text: '/agent cook' });
+    const told = await untilSaid(telegram, { chat: chat.id, text: /Auguste \(cook\) answers in this topic/ });
+    expect(told.threadId).toBe(garden);
+    await ask('Answer 2.');
+    await ask('Answer 3.', {});
+    expect(lanes().sort()).toEqual([`cook:thread:${garden}`, 'main', `main:thread:${garden}`]);
+    telegram.userSends({ chat: chat.id, from: roger, text: '/agent cook' });
+    await untilSaid(telegram, { chat: chat.id, text: /answers in this group, and in all topics/ });
+    await ask('Answer 4.', {});
+    expect(lanes()).toContain('cook');
   });
 
   test('follows a group to its new id when only a refused send reveals it', async ({ expect }) => {
