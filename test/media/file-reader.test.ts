@@ -119,6 +119,7 @@ describe('documents', () => {
       texts.fileHeavy,
     ],
     ['a PDF whose page unpacks to fifty megabytes', packedPdf(Buffer.alloc(50_000_000)), texts.fileHeavy],
+    ['a PDF that is packed twice', packedPdf(Buffer.from('BT ET'), 2), texts.fileHeavy],
     ['elements half a million deep', docxOf(`</w:t>${'<a>'.repeat(500_000)}`), texts.fileHeavy],
     ['a photo in HEIC', Buffer.from('\0\0\0\x24ftypheic\0\0\0\0', 'latin1'), texts.fileHeic],
     ['a film', Buffer.from('\0\0\0\x24ftypisom\0\0\0\0', 'latin1'), texts.fileUnsupported],

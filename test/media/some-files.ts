@@ -118,10 +118,12 @@ export function pdfOf(...pages: readonly string[]): Buffer {
   return Buffer.from(file, 'latin1');
 }
 
-/** Returns a PDF with one page, whose content unpacks to these bytes. */
-export function packedPdf(content: Buffer): Buffer {
-  const packed = deflateSync(content).toString('latin1');
-  const stream = `<</Filter/FlateDecode/Length ${packed.length}>>stream\n${packed}\n`;
+/** Returns a PDF with one page, whose content unpacks to these bytes, packed that often. */
+export function packedPdf(content: Buffer, times = 1): Buffer {
+  let bytes = content;
+  for (let n = 0; n < times; n += 1) bytes = deflateSync(bytes);
+  const packed = bytes.toString('latin1');
+  const stream = `<</Filter[${'/FlateDecode'.repeat(times)}]/Length ${packed.length}>>stream\n${packed}\n`;
   const file = pdfOf('x').toString('latin1');
   return Buffer.from(
     file.replace(/<<\/Length \d+>>stream\n[^\n]*\n/, () => stream),
