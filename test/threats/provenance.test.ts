@@ -96,8 +96,12 @@ function configFor({ channel, idOf, group }: Network): object {
   };
 }
 
-/** The expected result, independently of the code: only an owner may pair, answer questions and raise a budget. */
+/**
+ * The expected result, independently of the code: only an owner may pair, answer questions and raise a budget. An agent
+ * is also chosen by a group's administrator.
+ */
 function isAllowed({ role, text }: Cell): boolean {
+  if (text.startsWith('/agent')) return role === 'owner' || role === 'admin';
   return !/^\/(?:pair|hooks|budget gateway)/.test(text) || role === 'owner';
 }
 
