@@ -28,6 +28,7 @@ import { expireMedia, storeFetched } from './store/intake/media.ts';
 import { cancelSession } from './store/intake/stop.ts';
 import { cancelItem, cancelItems, editItem, promoteItem } from './store/items/change-item.ts';
 import { storeWaitingNotices } from './store/items/waiting-notices.ts';
+import { acknowledge } from './store/lanes/acknowledgement.ts';
 import { claimLane } from './store/lanes/claim-lane.ts';
 import { commitAnswer, endRun } from './store/lanes/commit-answer.ts';
 import { commitSummary, savePromptSizes } from './store/lanes/commit-summary.ts';
@@ -64,6 +65,7 @@ import type { ChatTexts } from './texts/chat-texts.ts';
 
 // The input type is `never` because the list forgets what each step takes; Store.write knows it.
 const steps: readonly StoreCommand<never, unknown>[] = [
+  acknowledge,
   acceptBatch,
   acceptApiCall,
   acceptDelivery,

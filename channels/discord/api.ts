@@ -167,13 +167,12 @@ export class DiscordApi {
 
   /** `emoji`: as encoded for the path. */
   async react(
-    target: { channel: string; message: string; emoji: string },
+    target: { method: 'react' | 'unreact'; channel: string; message: string; emoji: string },
     signal: AbortSignal,
   ): Promise<void> {
     const { channel, message, emoji } = target;
-    await this.#call(RequestMethod.Put, Routes.channelMessageOwnReaction(channel, message, emoji), {
-      signal,
-    });
+    const method = target.method === 'react' ? RequestMethod.Put : RequestMethod.Delete;
+    await this.#call(method, Routes.channelMessageOwnReaction(channel, message, emoji), { signal });
   }
 
   async type(channel: string, signal: AbortSignal): Promise<void> {

@@ -26,7 +26,7 @@ export type Call =
   | { readonly method: 'edit'; readonly channel: string; readonly message: string; readonly body: TextBody }
   | { readonly method: 'delete'; readonly channel: string; readonly message: string }
   | {
-      readonly method: 'react';
+      readonly method: 'react' | 'unreact';
       readonly channel: string;
       readonly message: string;
       /** As encoded for the path. */
@@ -148,7 +148,8 @@ function change(channel: string, content: Change): Call {
       return { method: 'delete', channel, message };
     case 'reaction': {
       const emoji = reactionOf(content.emoji);
-      return emoji === '' ? none('there is no emoji') : { method: 'react', channel, message, emoji };
+      const method = content.isRemoved ? 'unreact' : 'react';
+      return emoji === '' ? none('there is no emoji') : { method, channel, message, emoji };
     }
     default:
       return content satisfies never;

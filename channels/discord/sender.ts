@@ -178,6 +178,7 @@ export class Sender {
         await api.openThread(call, signal);
         return sent();
       case 'react':
+      case 'unreact':
         await api.react(call, signal);
         return sent();
       default:

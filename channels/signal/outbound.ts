@@ -69,8 +69,8 @@ export function toCall({ route, content }: Outbound, sending: SendContext): Call
       const target = readMessageId(content.messageId);
       if (target === undefined) return none('the message has no Signal id');
       const request = { recipient, target_author: target.author, timestamp: target.timestamp };
-      const { emoji } = content;
-      return emoji === ''
+      const { emoji, isRemoved } = content;
+      return isRemoved || emoji === ''
         ? { kind: 'unreact', request }
         : { kind: 'react', request: { ...request, reaction: emoji } };
     }

@@ -91,7 +91,10 @@ function changeCall(chatId: number, content: Change): Call {
     case 'delete':
       return { method: 'deleteMessage', payload: target };
     case 'reaction':
-      return { method: 'setMessageReaction', payload: { ...target, reaction: reactionOf(content.emoji) } };
+      return {
+        method: 'setMessageReaction',
+        payload: { ...target, reaction: content.isRemoved ? [] : reactionOf(content.emoji) },
+      };
     default:
       return content satisfies never;
   }

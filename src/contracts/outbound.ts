@@ -41,7 +41,13 @@ export type OutboundContent =
       readonly buttons?: readonly Button[];
     }
   | { readonly kind: 'delete'; readonly messageId: MessageId }
-  | { readonly kind: 'reaction'; readonly messageId: MessageId; readonly emoji: string }
+  | {
+      readonly kind: 'reaction';
+      readonly messageId: MessageId;
+      readonly emoji: string;
+      /** Takes the bot's own reaction back. */
+      readonly isRemoved?: true;
+    }
   /** Something that only some networks can do, asked for by one of the channel's own tools. */
   | {
       readonly kind: 'action';

@@ -52,7 +52,7 @@ import { type ApprovalSettings, mayWaitForRoom, parkIfWaiting, type WaitingCall 
 import type { PreviewJournal } from './preview-surface.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import { compactionOf, compactorOf } from './run-compaction.ts';
-import { displayFor, minCapabilities } from './run-display.ts';
+import { acknowledgeRun, displayFor, minCapabilities } from './run-display.ts';
 import { RunFeed, type RunFeedDeps } from './run-feed.ts';
 import { childRunOf, readRunContext, recordingSizes, shownMessages, timeLeft } from './run-history.ts';
 import { persistHookOf, startRun, toolHooksOf } from './run-hooks.ts';
@@ -150,6 +150,7 @@ export async function executeRun(
       ...{ options, stopping, calls, live, channel, feed, display },
     });
     blocks = recorder.blocks;
+    await acknowledgeRun(deps, run, { display, channel });
     const waits = await runLoop(deps, run, { recorder, stopping, calls, feed });
     const waiting = { ...waits, refusal: recorder.outOfBudget, calls, startedAt, live, feed };
     let left: RunExit | undefined = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
@@ -209,6 +210,7 @@ async function createRecorder(
   return new RunRecorder(run, {
     openBlocks,
     display,
+    isAcknowledged: display.ackReaction !== undefined,
     redact: (text) => deps.redact(text),
     ...{ store, clock, log, probe, texts, shaper, outbox, framing, start },
     capabilities,

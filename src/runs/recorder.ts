@@ -60,6 +60,8 @@ export type RecorderDeps = ToolTurnsDeps & {
   readonly shaper: TextShaper;
   readonly calls: RunCalls;
   readonly display: DisplayChoice;
+  /** Whether a reaction shows that the run is answering. */
+  readonly isAcknowledged?: boolean;
   /** Present if answers are sent in blocks. */
   readonly openBlocks?: OpenBlocks | undefined;
   readonly turnLimit: number;
@@ -275,7 +277,7 @@ export class RunRecorder {
 
   async #answer(message: AgentMessage): Promise<boolean> {
     const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
-    const { shaper, replyToMode, display, prepare } = this.#deps;
+    const { shaper, replyToMode, display, prepare, isAcknowledged } = this.#deps;
     const { target } = this.#run;
     const preview = await live.finishPreview();
     const blocks = await this.blocks?.finish();
@@ -293,6 +295,7 @@ export class RunRecorder {
         parts: answerParts(plan, { target, preview, replyToMode }),
         preview: preview?.key,
         ...(blocks && { blocks: blocks.keys }),
+        ...(isAcknowledged && { isAcknowledged }),
         ...outcomeOf(plan),
         mayKeepLane: mayKeepLane(),
         claims: claims(),
@@ -345,7 +348,7 @@ export class RunRecorder {
   async #agentEnd(event: EventOf<'agent_end'>): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { live, store, log, start, mayKeepLane, stopReason, calls } = this.#deps;
+    const { live, store, log, start, mayKeepLane, stopReason, calls, isAcknowledged } = this.#deps;
     const reason = stopReason();
     // The loop ends like this if its time ran out while its last answer was being stored.
     this.hasUnread = event.reason === 'natural' && (this.#boundary?.steers.length ?? 0) > 0;
@@ -370,6 +373,7 @@ export class RunRecorder {
       endReason: reason ?? event.reason,
       detail: event.detail,
       ...ending,
+      ...(isAcknowledged && { isAcknowledged }),
       modelCalls,
       message: this.#current && this.#imageOf(this.#current),
       preview: preview?.key,

@@ -1,8 +1,10 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
-import { routeOf } from '#contracts/route.ts';
+import { routeOf, withoutQuote } from '#contracts/route.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
+import { acknowledge } from '../store/lanes/acknowledgement.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { isHeartbeatOnly, readTakenOrigins } from '../store/lanes/take-rows.ts';
 import type { Display, RunSettings } from './agents.ts';
@@ -27,6 +29,22 @@ export async function displayFor(
   const display = { ...configured, ...run.display };
   // A heartbeat's answer is silent up to a length at which its beginning would long have been shown.
   return (await isHeartbeat(store, run)) ? { ...display, stream: 'off' } : display;
+}
+
+/** Shows with a reaction on the message that the run is answering it, where that is configured and possible. */
+export async function acknowledgeRun(
+  { store, start }: { readonly store: Store; start(effects: Effects): void },
+  { target, isResumed, runId, laneKey, epoch }: ClaimedRun,
+  { display, channel }: { readonly display: Display; readonly channel: HostedChannel | undefined },
+): Promise<void> {
+  const { ackReaction: emoji } = display;
+  const route = routeOf(target);
+  if (emoji === undefined || isResumed || route?.replyTo === undefined) return;
+  if (!channel?.definition.capabilities.canReact) return;
+  const { replyTo: messageId } = route;
+  start(
+    await store.write(acknowledge, { laneKey, epoch, runId, route: withoutQuote(route), messageId, emoji }),
+  );
 }
 
 const hidden = { verbose: 'off', reasoning: 'off' } as const;

@@ -37,7 +37,7 @@ export type PartEnd = Ambiguous & {
 /** Records the result of the part's call. `asked`: its wait, if the caller has read it. */
 export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWait): Promise<void> {
   const { conversationKey, partKey, result, mayHaveArrivedSince } = settling;
-  if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);
+  if (result.kind !== 'sent' && isCourtesy(partKey)) return removePart(tx, partKey);
   switch (result.kind) {
     case 'sent':
       await endPart(tx, { key: partKey, state: 'sent', receipts: result.receipts }, asked);
@@ -111,6 +111,8 @@ function repairFor(
       // The message to edit, such as a preview, is gone, but the text must still be sent.
       if (content.kind === 'edit' || content.kind === 'edit-part')
         return { kind: 'part', content: { kind: 'text', text: content.text }, isUnsent: true };
+      // It stays, which is no reason to say anything.
+      if (content.kind === 'reaction' && content.isRemoved) return undefined;
       // A group may allow no reactions, or not this one. Parley's reaction means that a run has failed, so a line of
       // text says that instead.
       if (content.kind === 'reaction') {
@@ -291,6 +293,18 @@ const suffix = ':waiting';
 /** Returns the part key of an item's waiting notice. */
 export function waitingNoticeKeyOf(inboxId: string): string {
   return `${inboxId}${suffix}`;
+}
+
+const acknowledgementSuffix = ':ack';
+
+/** Returns the part key of the reaction that shows that a run is answering. */
+export function acknowledgementKeyOf(runId: string): string {
+  return `${runId}${acknowledgementSuffix}`;
+}
+
+/** Says whether the part is attempted once and needs no record if it doesn't arrive. */
+function isCourtesy(partKey: string): boolean {
+  return isWaitingNotice(partKey) || partKey.endsWith(acknowledgementSuffix);
 }
 
 /** Says whether the part notifies a sender that their message waits. Such a part never holds up those after it. */

@@ -25,6 +25,7 @@ import {
 import { deliveryFailed, endAnswered } from '../rows/item.ts';
 import { type Lane, lockLaneAt } from '../rows/lane.ts';
 import type { RunFence } from '../rows/run.ts';
+import { removeAcknowledgement } from './acknowledgement.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { type AssistantImage, type StoredImage, writeAssistant } from './commit-turn.ts';
 import { closeRun, type LaneExit, stopChildrenOf } from './end-run.ts';
@@ -47,6 +48,8 @@ type AnswerFacts = RunFence & {
   readonly parts: readonly Part[];
   /** Blocks that were sent of the answer, by key; the parts continue them. */
   readonly blocks?: readonly string[];
+  /** Whether a reaction may show that the run is answering. */
+  readonly isAcknowledged?: boolean;
   /** The preview that the parts replace or delete. */
   readonly preview: string | undefined;
   readonly outcome: Outcome;
@@ -95,8 +98,13 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
     const writing = { message, runId, isFinished: true, before, ...(calls && { calls }) };
     const isFirst = await writeAssistant(tx, writing);
     const parts = isFirst ? partsOf(lane, run, { ...input, answer: message.id }) : [];
-    const reply = await insertReply(tx, parts, { sender: input.sender, seen });
+    const isSign = parts.some(({ content }) => content.kind === 'reaction');
+    // A network may show one reaction of the bot: the sign of a failure comes after the other one is gone.
+    if (input.isAcknowledged && isSign) await removeAcknowledgement(tx, runId, effects);
+    const found = input.isAcknowledged && isSign ? undefined : seen;
+    const reply = await insertReply(tx, parts, { sender: input.sender, seen: found });
     if (reply.waiting !== undefined) effects.deliveries.push(reply.waiting);
+    if (input.isAcknowledged && !isSign) await removeAcknowledgement(tx, runId, effects);
     await closePreview(tx, input.preview);
     await alertFailedRun(tx, { ...input, parts });
     const chosen = chooseFor(lane, { run, waiting, delivery: input.delivery, now: tx.now });
@@ -196,6 +204,8 @@ export const endRun: StoreCommand<RunEndInput, { readonly next: LaneExit; readon
     await closeLostCalls(tx, runId);
     await requeueRetained(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });
+    // As in `commitAnswer`, before the sign of a failure.
+    if (input.isAcknowledged) await removeAcknowledgement(tx, runId, effects);
     const parts = partsOf(lane, run, { ...input, answer: `${runId}:end` });
     const { waiting } = await insertReply(tx, parts, {});
     if (waiting !== undefined) effects.deliveries.push(waiting);
