@@ -111,11 +111,11 @@ function repairFor(
       // The message to edit, such as a preview, is gone, but the text must still be sent.
       if (content.kind === 'edit' || content.kind === 'edit-part')
         return { kind: 'part', content: { kind: 'text', text: content.text }, isUnsent: true };
-      // It stays, which is no reason to say anything.
-      if (content.kind === 'reaction' && content.isRemoved) return undefined;
       // A group may allow no reactions, or not this one. Parley's reaction means that a run has failed, so a line of
       // text says that instead.
       if (content.kind === 'reaction') {
+        // One that can't be taken back stays, which is no reason to say anything.
+        if (content.isRemoved) return undefined;
         const line = { kind: 'text', text: plainText(texts.internalFailure) } as const;
         return {
           ...{ kind: 'part', content: line, isUnsent: true },
