@@ -63,7 +63,9 @@ export const retryTask: StoreCommand<TaskOrder, OperatedTask> = {
       if (!mayDirect(order.authority, task)) return 'lesser-rights';
       if (task.state !== 'failed') return 'ended';
       const coordinator = await readChildIn(tx, task.laneKey);
-      if (sessionId !== task.sessionId || coordinator?.state === 'done') return 'gone';
+      // One that is being stopped has had everything below it stopped already.
+      const isLeaving = coordinator && (coordinator.endedAt !== null || coordinator.stopAt !== null);
+      if (sessionId !== task.sessionId || isLeaving) return 'gone';
       const nodes = await readNodes(tx, task.id);
       if (nodes.length === 0) return 'ended';
       const tree = await findRow(tx, 'trees', task.treeId, ['deadlineAt']);

@@ -101,6 +101,23 @@ describeEachDatabase('a retry of a task', (open, beside) => {
     expect(await retry(below)).toMatchObject({ kind: 'gone' });
   });
 
+  it('refuses while its coordinator is being stopped, since nobody would stop what begins then', async () => {
+    const worker = aCoordinator(open());
+    const { taskId } = await worker.begin([{ id: 'a' }]);
+    const peer = await worker.claimPeer(taskId, 'a');
+    const below = await worker.delegateIn(peer, [{ id: 'x' }]);
+    await worker.fail(await worker.claimPeer(below, 'x'));
+    // It works on the answer, so its end takes a while.
+    await worker.claimRun(peer.laneKey);
+    expect(await open().write(stopTaskOrSubtask, { ...order, taskId, subtaskId: 'a' })).toMatchObject({
+      kind: 'done',
+    });
+    await worker.settle();
+    expect(await worker.show(below)).toMatchObject({ state: 'failed' });
+    expect(await retry(below)).toMatchObject({ kind: 'gone' });
+    expect(await worker.states(below)).toEqual({ x: 'failed' });
+  });
+
   it('needs the rights of the task', async () => {
     const { taskId } = await failed();
     expect(await open().write(retryTask, { taskId, by: 'test:eve', authority: 'guest' })).toMatchObject({
