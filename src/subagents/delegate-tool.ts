@@ -163,7 +163,7 @@ function adviceFor(reason: DelegationRefusal, limit: number): string {
     case 'tree_out_of_time':
       return `This request's agents have used up their ${limit} seconds in total. Answer with what you have.`;
     case 'task_is_open':
-      return 'You have delegated this task already. End your turn: you get one when its subtasks have ended.';
+      return 'This task has been delegated already, and this turn is part of it. While subtasks are open, end the turn with NO_REPLY; otherwise answer with what you have.';
     default:
       return reason satisfies never;
   }

@@ -19,6 +19,7 @@ import {
   readOpenTasks,
   readTask,
   type Task,
+  taskIn,
 } from '../tasks/task.ts';
 
 export type DelegateInput = RunFence & {
@@ -58,8 +59,9 @@ export const delegate: StoreCommand<DelegateInput, DelegateResult> = {
     const refused = (reason: DelegationRefusal, limit: number) =>
       ({ kind: 'refused', reason, limit }) as const;
     // Two graphs of one message would leave open which of them answers it, and the coordinator's own subtask is part of
-    // one that waits for this run's words.
-    if (sent?.callId != null || isOwnSubtask(taskItem)) return refused('task_is_open', 1);
+    // one that waits for this run's words. So does the program whose message this run answers.
+    if (sent?.callId != null || isOwnSubtask(taskItem) || (await isForProgram(tx, taskItem, id)))
+      return refused('task_is_open', 1);
     const peer = await readChild(tx, run.sessionId);
     if ((peer?.depth ?? 0) + 1 > limits.depth) return refused('too_deep', limits.depth);
     const tree = await lockTree(tx, { ...run, treeMs: limits.treeMs });
@@ -84,6 +86,14 @@ export const delegate: StoreCommand<DelegateInput, DelegateResult> = {
     return { kind: 'delegated', taskId: id, effects };
   },
 };
+
+/** Says whether the run's words are the reply to a message of a program, other than by making that message a graph. */
+async function isForProgram(tx: StepTx, taskItem: string | null, ownId: string): Promise<boolean> {
+  const taskId = taskIn(taskItem);
+  if (taskId === undefined || taskId === ownId) return false;
+  const task = await readTask(tx, taskId);
+  return task?.endedAt === null && task.caller !== null;
+}
 
 const runColumns = ['sessionId', 'treeId', 'route', 'authority', 'taskItem'] as const;
 

@@ -42,6 +42,20 @@ describeEachDatabase('a task that comes as a message', (open) => {
     expect(await worker.settle()).toEqual([]);
   });
 
+  it('has one graph: the turn for the answer is refused another, whose answer would reach nobody', async () => {
+    const worker = aCoordinator(open());
+    const task = aTask();
+    await open().write(acceptTask, task);
+    await worker.delegateIn(await worker.claimRun(task.lane.key), [{ id: 'a' }]);
+    await worker.finish(task.id, 'a');
+    const answering = await worker.claimRun(task.lane.key);
+    expect(await worker.ask(answering, [{ id: 'b' }])).toMatchObject({
+      ...{ kind: 'refused', reason: 'task_is_open' },
+    });
+    await worker.answer(answering, 'B is cheaper.');
+    expect(await stateOf(open(), task.id)).toMatchObject({ state: 'done', result: 'B is cheaper.' });
+  });
+
   it('stores a task once if it comes to several processes at the same time', async () => {
     const store = open();
     const task = aTask();
