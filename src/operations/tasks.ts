@@ -146,7 +146,7 @@ function answerFor(
     case 'unknown':
       return unknown(taskId, subtaskId);
     case 'gone':
-      return notPossible(taskId, `The conversation of ${taskId} has begun anew.`);
+      return notPossible(taskId, `The session that ${taskId} belongs to has ended.`);
     case 'out-of-time':
       return notPossible(taskId, `${taskId} has used up its time.`);
     case 'lesser-rights':

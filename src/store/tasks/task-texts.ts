@@ -72,7 +72,7 @@ export function synthesisPrompt(task: {
   const facts =
     task.error === null
       ? `[Task ${name}: ${count === 1 ? 'its subtask has' : `all ${count} subtasks have`} ended. Write the answer to it now, made from the results below. What you write is sent.]`
-      : `[Task ${name} has failed: ${cleanUntrusted(task.error)} Say so now, with what was reached and what wasn't. What you write is sent.]`;
+      : `[Task ${name} has failed: ${cleanUntrusted(task.error).replace(/\.$/, '')}. Say so now, with what was reached and what wasn't. What you write is sent.]`;
   return [facts, ...contributions(task.results)].join('\n\n');
 }
 

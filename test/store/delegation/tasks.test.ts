@@ -67,7 +67,7 @@ describeEachDatabase('a task', (open) => {
     // The peer's process learns of it at its next step.
     await worker.answer(slow, 'too late');
     const told = await worker.claimRun(lane.key);
-    expect(await worker.promptOf(told)).toContain('has failed: a: failed');
+    expect(await worker.promptOf(told)).toContain('has failed: a: failed. Say so now');
     await worker.answer(told, 'It did not work.');
     expect(await worker.show(taskId)).toMatchObject({ state: 'failed', result: 'It did not work.' });
   });
