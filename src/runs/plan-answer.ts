@@ -1,7 +1,7 @@
 import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { DisplayChoice } from '#contracts/display.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import { type AgentMessage, finishReasonOf, sourcesOf, textOf } from '#contracts/message.ts';
 import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
@@ -123,6 +123,8 @@ type RunEnd = {
   readonly failure: ModelFailure | undefined;
   /** The part of its answer that people see. */
   readonly shown: FormattedText | undefined;
+  /** Blocks of its answer were sent, which stay. */
+  readonly isBegun?: boolean;
   readonly preview: LivePreview | undefined;
 };
 
@@ -138,8 +140,8 @@ export function planEnd(
   const { target } = scene.run;
   const { preview } = why;
   if (why.stop !== undefined) {
-    const plan =
-      why.stop === 'stop' && why.shown ? keepShown(why.shown, scene) : ({ kind: 'silent' } as const);
+    const mark = why.stop === 'stop' ? markOf(why, scene) : undefined;
+    const plan = mark ? keepShown(mark, scene) : ({ kind: 'silent' } as const);
     const parts = answerParts(plan, { ...scene, target, preview });
     return { outcome: 'cancelled', outcomeReason: why.stop, parts };
   }
@@ -156,10 +158,15 @@ export function planEnd(
   };
 }
 
-function keepShown(shown: FormattedText, { run, capabilities, texts, replyToMode }: AnswerScene): ReplyPlan {
+/** Returns what tells that the answer was stopped: what people see of it, with a mark, or the mark behind its blocks. */
+function markOf({ shown, isBegun }: RunEnd, { capabilities, texts }: AnswerScene): FormattedText | undefined {
+  if (shown) return markStopped(shown, texts.answerStopped, capabilities.text);
+  return isBegun ? plainText(texts.answerStopped) : undefined;
+}
+
+function keepShown(text: FormattedText, { run, replyToMode }: AnswerScene): ReplyPlan {
   const route = routeOf(run.target);
   if (route === undefined) return { kind: 'silent' };
-  const text = markStopped(shown, texts.answerStopped, capabilities.text);
   const content = { kind: 'text', text } as const;
   return { kind: 'send', parts: [{ route: previewRoute(route, replyToMode), content, purpose: 'reply' }] };
 }

@@ -361,10 +361,16 @@ export class RunRecorder {
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
     const preview = await live.finishPreview();
-    await this.blocks?.finish();
+    const sent = await this.blocks?.finish();
     // The run also ends if a budget has no room for a summary.
     const failure = refused ? budgetFailure(refused) : this.#failure;
-    const why = { stop: reason, failure, preview, shown: live.shownAnswer() };
+    const why = {
+      stop: reason,
+      failure,
+      preview,
+      shown: live.shownAnswer(),
+      isBegun: sent !== undefined && sent.keys.length > 0,
+    };
     const ending = planEnd(event, this.#scene(), why);
     const modelCalls = calls.endAll();
     this.#noteFullContext(failure);

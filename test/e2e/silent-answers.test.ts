@@ -33,7 +33,12 @@ describeRow('silent answers on three networks', (atEnd) => {
   let stage: Stage;
   beforeAll(async () => {
     const access = { dmPolicy: 'open', groupPolicy: 'open' };
-    stage = await openStage({ config: { access }, networks: ['discord', 'signal'] }, atEnd);
+    const config = {
+      access,
+      replies: { ackReaction: '👀' },
+      queue: { waitingNotice: { kind: 'off' } },
+    };
+    stage = await openStage({ config, networks: ['discord', 'signal'] }, atEnd);
     await stage.start();
   });
 
@@ -49,7 +54,7 @@ describeRow('silent answers on three networks', (atEnd) => {
     })),
   ];
   const callsSoFar = () => [
-    stage.telegram.sent.length,
+    stage.telegram.sent.filter(({ method }) => method !== 'setMessageReaction').length,
     discordOf(stage).server.sent.length,
     signalOf(stage).server.calls.filter(({ path }) => path === '/v2/send').length,
   ];
@@ -87,6 +92,26 @@ describeRow('silent answers on three networks', (atEnd) => {
     const removed = discordOf(stage).server.sent.filter(({ route }) => route.startsWith('DELETE'));
     expect(removed.length).toBeGreaterThan(0);
     expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
+  test('takes the reaction back that shows that a message is being answered', async ({ expect }) => {
+    const { telegram } = stage;
+    const reactions = telegram.calls.filter(({ method }) => method === 'setMessageReaction');
+    const isSet = ({ params }: (typeof reactions)[number]) => JSON.stringify(params.reaction).includes('👀');
+    const pairs = [
+      [reactions.filter(isSet), reactions.filter((call) => !isSet(call))],
+      ...[discordOf(stage).server.calls, signalOf(stage).server.calls].map((calls) => {
+        const own = calls.filter(({ path }) => path.includes('/reactions/'));
+        return [
+          own.filter(({ method }) => method !== 'DELETE'),
+          own.filter(({ method }) => method === 'DELETE'),
+        ];
+      }),
+    ];
+    for (const [set = [], taken = []] of pairs) {
+      expect(set.length).toBeGreaterThan(10);
+      expect(taken).toHaveLength(set.length);
+    }
   });
 
   const text = 'The train to Rome leaves at nine.';

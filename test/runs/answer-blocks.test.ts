@@ -133,7 +133,7 @@ describeEachDatabase('an answer in blocks', (open) => {
     expect(inbox.map(({ outcome }) => outcome)).toEqual(['failed']);
   });
 
-  it('keeps the blocks of an answer that is stopped, and sends nothing more', async () => {
+  it('keeps the blocks of an answer that is stopped, and sends only the mark behind them', async () => {
     const { laneKey, say, command, conversationKey } = aConversation(open());
     await say('go');
     await playNext(open(), laneKey, {
@@ -145,7 +145,7 @@ describeEachDatabase('an answer in blocks', (open) => {
       }),
       over: inBlocks,
     });
-    expect(firstWords(await open().read(readParts, conversationKey))).toEqual(['One', 'Stopped.']);
+    expect(firstWords(await open().read(readParts, conversationKey))).toEqual(['One', 'Stopped.', '⏹']);
   });
 });
 

@@ -111,6 +111,11 @@ describe('changes', () => {
   ])('encodes the reaction %s as Discord expects', (emoji, inPath) => {
     expect(callOf({ kind: 'reaction', messageId: messageId('7'), emoji })).toMatchObject({ emoji: inPath });
   });
+
+  it('takes the bot’s own reaction back', () => {
+    const content = { kind: 'reaction', messageId: messageId('7'), emoji: '👍', isRemoved: true } as const;
+    expect(callOf(content)).toMatchObject({ method: 'unreact', emoji: '%F0%9F%91%8D' });
+  });
 });
 
 describe('failed calls', () => {

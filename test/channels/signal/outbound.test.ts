@@ -134,10 +134,11 @@ describe('changes', () => {
       kind: 'react',
       request: { ...target, reaction: '⚠️' },
     });
-    expect(callOf({ kind: 'reaction', messageId: theirs, emoji: '' })).toEqual({
-      kind: 'unreact',
-      request: target,
-    });
+    for (const removal of [{ emoji: '' }, { emoji: '👀', isRemoved: true } as const])
+      expect(callOf({ kind: 'reaction', messageId: theirs, ...removal })).toEqual({
+        kind: 'unreact',
+        request: target,
+      });
   });
 });
 

@@ -80,6 +80,8 @@ describe('a send', () => {
     };
     expect(reactionTo('❤️')).toEqual([{ type: 'emoji', emoji: '❤' }]);
     expect(reactionTo('')).toEqual([]);
+    const cleared = callOf({ kind: 'reaction', messageId: messageId('4'), emoji: '👀', isRemoved: true });
+    expect(cleared).toMatchObject({ payload: { reaction: [] } });
     const taken = [...reactionEmoji].map((emoji) => ({ type: 'emoji', emoji }));
     for (const emoji of ['⚠️', '✅', '❌', '⏳', '👀']) expect(taken).toContainEqual(reactionTo(emoji)?.[0]);
   });
