@@ -50,8 +50,8 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
       input,
       cwd: root,
       platform: 'node',
-      // They contain native code, which their own packages locate; the last isn't installed with Parley.
-      external: ['better-sqlite3', 'sharp', 'sherpa-onnx-node'],
+      // They contain native code, which their own packages locate.
+      external: ['better-sqlite3', 'sharp'],
       plugins: [modulesByAddress, requiresOnDemand],
       transform: {
         define: {

@@ -8,6 +8,7 @@ import type { FreeSpace } from '../inbound/media.ts';
 import { startMediaRetention } from '../inbound/media-retention.ts';
 import { createFileReader, type FileReader } from '../media/file-reader.ts';
 import { createImageFitter, fitImagesOf, maxOldImageSide } from '../media/fit-images.ts';
+import { createLocalTranscriber } from '../media/local-transcriber.ts';
 import { limitCalls, type Transcriber } from '../media/transcriber.ts';
 import { createServerTranscriber } from '../media/transcription-server.ts';
 import { documentsIn, imagesIn } from '../runs/framing.ts';
@@ -61,9 +62,13 @@ const maxTranscriptions = 2;
 
 function transcriberOf({ config, texts }: StageDeps): Transcriber | undefined {
   const { transcriber: settings } = config.media;
-  if (settings?.url === undefined) return undefined;
-  const { url, ...rest } = settings;
-  return limitCalls(createServerTranscriber({ url, ...rest, texts }), maxTranscriptions);
+  if (settings === undefined) return undefined;
+  const { url, folder, language, timeoutMs } = settings;
+  if (url !== undefined)
+    return limitCalls(createServerTranscriber({ ...settings, url, texts }), maxTranscriptions);
+  // A local model takes all memory and time that there is, so one message at a time.
+  const local = folder && createLocalTranscriber({ folder, language, timeoutMs, texts });
+  return local ? limitCalls(local, 1) : undefined;
 }
 
 /** Wires how runs show images and documents to the model. */
