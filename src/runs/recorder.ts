@@ -127,7 +127,7 @@ export class RunRecorder {
     this.#tools = new ToolTurns(this.#held, deps);
     this.busy = createBusyNotice(deps, run);
     this.blocks = deps.openBlocks?.({
-      leadOf: (parts) => leadsOf(deps.display, { parts, lines: this.#tools.actions.lines }),
+      leadOf: (parts) => leadsOf(deps.display, { parts, lines: this.#tools.takeLines() }),
       // A text may repeat what a tool has sent, which only the final decision knows.
       mayStream: () => this.#tools.actions.toolSends.length === 0,
     });

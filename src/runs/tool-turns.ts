@@ -91,6 +91,13 @@ export class ToolTurns {
     this.#files = [...this.#files, ...parseAttached(storedMetadata(parts))];
   }
 
+  /** Returns the lines about calls that no one has been sent, and forgets them. */
+  takeLines(): readonly string[] {
+    const lines = this.#lines;
+    this.#lines = [];
+    return lines;
+  }
+
   /** Keeps what was said beside the calls of a turn. */
   noteSaid(text: string): void {
     const line = saidLine(this.#deps.redact(text));

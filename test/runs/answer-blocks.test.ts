@@ -107,6 +107,28 @@ describeEachDatabase('an answer in blocks', (open) => {
     expect(firstWords(await open().read(readParts, conversationKey))).toEqual(['Let', 'It']);
   });
 
+  it('lists each call once, before the block that follows it, in verbose mode', async () => {
+    const { laneKey, say, conversationKey } = aConversation(open());
+    await say('go');
+    const calls = (id: string, text: string): readonly ModelEvent[] => [
+      ...[{ type: 'content_start' } as const, delta(text), { type: 'content_stop' } as const],
+      ...[...writesCall({ id, name: 'look', input: { at: id } }), completes('tool_use')],
+    ];
+    const settings = {
+      ...runSettings,
+      displayOn: () => ({ ...inBlocks.settings.displayOn(), verbose: 'on' as const }),
+    };
+    await playNext(open(), laneKey, {
+      model: scriptedModel(calls('c1', 'Let me look.'), calls('c2', 'And again.'), writes('It is fine.')),
+      tools: [aTool('look', { execute: async () => ({ text: 'fine' }) })],
+      over: { settings },
+    });
+    const parts = await open().read(readParts, conversationKey);
+    expect(parts.map(({ text }) => text)).toEqual([
+      ...['Let me look.', '⚙ look: c1', 'And again.', '⚙ look: c2', 'It is fine.'],
+    ]);
+  });
+
   it('sends no part of silence, behind a tool or not', async () => {
     const { laneKey, say, conversationKey } = aConversation(open());
     await say('go');
