@@ -68,7 +68,7 @@ export function synthesisPrompt(task: {
   readonly results: readonly Contribution[];
 }): string {
   const count = task.results.length;
-  const name = `${task.id} "${cleanUntrusted(task.title)}"`;
+  const name = `${task.id} "${cleanLabel(task.title)}"`;
   const facts =
     task.error === null
       ? `[Task ${name}: ${count === 1 ? 'its subtask has' : `all ${count} subtasks have`} ended. Write the answer to it now, made from the results below. What you write is sent.]`
