@@ -137,13 +137,14 @@ describe.concurrent.for(networks)('faults of $name', (network) => {
       expect(previews()).toBeLessThanOrEqual(2);
     });
 
-    test('answers a message whose file is refused, and names the missing file', async () => {
+    test('answers a message whose file is refused, and tells its sender about the file', async () => {
       const [before, asked] = [events(), stage.model.requests.length];
       const id = nextId++;
       const person = stage.person(network.channel, id);
       hands.sendsLostFile(id, 'Read this.');
       await untilAtRest(stage.dataDir, before + 1);
       expect(person.standing()).toEqual([
+        expect.stringMatching(/^I couldn’t read “plan\.pdf” \(.+\)\.$/),
         expect.stringMatching(/^You said: Read this\.\n\[attachment plan\.pdf is missing: /),
       ]);
       expect(stage.model.requests).toHaveLength(asked + 1);

@@ -181,7 +181,7 @@ describe.concurrent('on Telegram', () => {
       await talk.untilAtRest(2);
       const [run, ...others] = talk.rows('runs', 'id');
       expect(others).toEqual([]);
-      // The call that was given up costs what it had read and written.
+      // The call that was given up costs what it had read and written, about 10,000, not what was reserved for it.
       const calls = readStore(
         talk.dataDir,
         'select state, cost from modelCalls where runId = ? order by id',
@@ -190,7 +190,7 @@ describe.concurrent('on Telegram', () => {
       const states = calls.map(({ state }) => state);
       expect(states).toEqual([...states.slice(1).map(() => 'unknown'), 'settled']);
       if (isReading) expect(states).toHaveLength(2);
-      for (const { cost } of calls) expect(cost).toBeLessThan(10_000);
+      for (const { cost } of calls) expect(cost).toBeLessThan(20_000);
       expect(talk.said()).toEqual([`Answer ${talk.requests().length}.`]);
       expect(readLast(talk)).toContain(`What do you think about this, ${mark}?`);
       expect(readLast(talk)).toMatch(/forwarded from News>>>\nCheese prices doubled/);
