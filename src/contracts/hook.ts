@@ -9,7 +9,10 @@ import type { ReplyRoute } from './route.ts';
 import type { ToolRun } from './tool.ts';
 
 /** The run that an event belongs to. */
-export type HookRun = Omit<ToolRun, 'workspace' | 'epoch' | 'type' | 'skills'>;
+export type HookRun = Pick<
+  ToolRun,
+  'runId' | 'sessionId' | 'sessionKey' | 'agentId' | 'route' | 'authority' | 'role'
+>;
 
 /** The call that an event is about. */
 export type HookCall = { readonly id: string; readonly name: string };

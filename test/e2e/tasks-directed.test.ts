@@ -65,7 +65,7 @@ describe.concurrent('a task at a running gateway', { timeout: 120_000 }, () => {
     await team.atWork;
     const [row] = readStore(stage.dataDir, 'select id from tasks');
     const id = String(row?.id).slice(0, 5);
-    await answered('/tasks', new RegExp(`^${id} “the diamond”: 1 of 4 subtasks have ended\n`));
+    await answered('/tasks', new RegExp(`^${id} “the diamond”: 1 of 4 subtasks ended\n`));
     await answered(
       `/tasks show ${id}`,
       /· right \(main\): at work, \d+ s\n· bottom \(main\): waiting \(left, right\)/,

@@ -10,7 +10,7 @@ const answering = (text: string): PluginProviderFactory => {
 it('calls the plugin that is loaded at the time of the call', async () => {
   let create: PluginProviderFactory | undefined;
   const provider = createPluginProvider('tides', 'moon', () => create);
-  const send = () => provider.send({} as never, new AbortController().signal);
+  const send = () => provider.send({ messages: [] } as never, new AbortController().signal);
   await expect(send()).rejects.toThrow('No plugin provides the models of tides');
   create = answering('one');
   expect(await send()).toEqual({ text: 'one moon' });

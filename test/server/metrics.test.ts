@@ -95,6 +95,8 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     const stored = '[{"kind":"stored","reading":{"kind":"pending"}}]';
     await sql(`update "inbox" set "content" = '{"stored":${stored}}' where "state" = 'taken'`);
     expect(await count()).toBeGreaterThan(0);
+    await sql(`update "inbox" set "state" = 'ended', "outcome" = 'answered' where "state" = 'taken'`);
+    await sql('update "lanes" set "runId" = null');
   });
 
   it('counts calls that wait to retry the model', async () => {

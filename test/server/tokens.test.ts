@@ -11,7 +11,7 @@ const opened: Readonly<Record<TokenScope, readonly string[]>> = {
   read: [
     ...['status', 'commands', 'sessions', 'sessions/show', 'sessions/messages', 'queue', 'queue/text'],
     ...['lanes', 'why', 'outbox', 'notices', 'approvals', 'subagents', 'subagents/info', 'subagents/log'],
-    ...['hooks', 'agent/busy', 'agents'],
+    ...['hooks', 'agent/busy', 'agents', 'tasks', 'tasks/show'],
   ],
   operate: [
     ...[
@@ -26,6 +26,7 @@ const opened: Readonly<Record<TokenScope, readonly string[]>> = {
       'queue/edit',
     ],
     ...['lanes/mode', 'outbox/retry', 'outbox/drop', 'notices/dismiss', 'subagents/steer', 'subagents/stop'],
+    ...['tasks/send', 'tasks/steer', 'tasks/stop', 'tasks/retry'],
   ],
 };
 const openedRoutes: Readonly<Record<TokenScope, readonly string[]>> = {
