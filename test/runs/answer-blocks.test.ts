@@ -176,7 +176,7 @@ async function dieAfter(store: Store, laneKey: string, events: readonly ModelEve
   const released = Promise.withResolvers<void>();
   const worker = unique('boot');
   const active = someActiveRuns(store, worker);
-  const run = await aWorker(store, worker).claimRun(laneKey, 1);
+  const run = await aWorker(store, worker).claimRun(laneKey, 0);
   const model = scriptedModel(async function* () {
     yield* [{ type: 'content_start' } as const, ...events];
     await released.promise;

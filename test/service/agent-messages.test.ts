@@ -78,7 +78,7 @@ describeEachDatabase('a message of a program', (store) => {
     const { runId } = await service.send({ message: 'one', override: { timeoutMs: 5_000, prompt: 'Sing.' } });
     await service.send({ message: 'two' });
     const override = { timeoutMs: 5_000, prompt: 'Sing.' };
-    const first = await aWorker(store(), unique('boot')).claimRun(lane.key, 1);
+    const first = await aWorker(store(), unique('boot')).claimRun(lane.key, 0);
     expect(first).toMatchObject({ runId, override, isResumed: false });
     const system = vi.fn(async () => []);
     const model = scriptedModel(says('Sung.'), says('Said.'));
