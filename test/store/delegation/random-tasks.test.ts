@@ -20,8 +20,11 @@ const steps = fc.array(
   }),
   { minLength: 5, maxLength: 40 },
 );
-/** Some graphs have more subtasks than one step dispatches. */
-const plan = fc.record({ nodes: fc.oneof({ weight: 9, arbitrary: graphs(14) }, graphs(40)), steps });
+/** Some graphs have more subtasks than one step dispatches; in the long run up to the default limit. */
+const plan = fc.record({
+  nodes: fc.oneof({ weight: 9, arbitrary: graphs(14) }, graphs(isLong ? 200 : 40)),
+  steps,
+});
 
 describeEachDatabase('random tasks with random ends', (open, beside) => {
   it.each([
