@@ -13,11 +13,13 @@ import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { type ChatTexts, dollarText, fillText } from '../texts/chat-texts.ts';
 import { cleanLabel, stripControls } from '../texts/untrusted-text.ts';
 import {
+  type Asker,
   adminsInGroups,
   type CommandCall,
   type CommandDeps,
   chatCommand,
   type Problem,
+  type Right,
 } from './chat-command.ts';
 import { linkedAccounts } from './one-time-code.ts';
 
@@ -36,10 +38,7 @@ export const subagents = chatCommand({
   isForAll: true,
   parse: parseSubagentsRequest,
   // Only people who may direct a sub-agent see what it reads and says; that it is running is no secret.
-  right: (asker, request) => {
-    const right = adminsInGroups(asker);
-    return right === 'denied' ? (request?.kind === 'list' ? 'allowed' : 'own') : right;
-  },
+  right: rightToDirect,
   load,
   lock: async (tx, place, input) => {
     if (input.kind !== 'stop' && input.kind !== 'steer') return input;
@@ -80,17 +79,14 @@ async function load(
   call: CommandCall,
   request: SubagentsRequest,
 ): Promise<SubagentsInput> {
-  const { now, lane, authority } = call;
-  const linked = linkedAccounts(deps.policy, call);
-  // Runs from before the link continue in the former lane.
-  const laneKeys = [lane.key, ...(linked ? [linked.formerLane] : [])];
+  const { now, authority } = call;
+  const { laneKeys, people } = conversationOf(deps, call);
   const children = await deps.store.read(readConversationChildren, { laneKeys, limit: shown });
   if (request.kind === 'list')
     return { kind: 'list', children: children.filter(({ isArchived }) => !isArchived), now };
   const [child, ...others] = children.filter(({ id }) => id.startsWith(request.which));
   if (!child) return { kind: 'unknown', which: request.which };
   if (others.length > 0) return { kind: 'several', which: request.which };
-  const people = linked?.people ?? [];
   if (call.right === 'own' && !(await hasStarted(deps, call, { id: child.id, people })))
     return { kind: 'not-permitted' };
   switch (request.kind) {
@@ -107,6 +103,22 @@ async function load(
     default:
       return request satisfies never;
   }
+}
+
+/** Lets everybody list what works below a conversation; what it reads and says is for those who may direct it. */
+export function rightToDirect(asker: Asker, request: { readonly kind: string } | undefined): Right {
+  const right = adminsInGroups(asker);
+  return right === 'denied' ? (request?.kind === 'list' ? 'allowed' : 'own') : right;
+}
+
+/** Returns the lanes of the sender's conversation, and the accounts linked to the sender's. */
+export function conversationOf(
+  { policy }: CommandDeps,
+  call: CommandCall,
+): { readonly laneKeys: readonly string[]; readonly people: readonly string[] } {
+  const linked = linkedAccounts(policy, call);
+  // Runs from before the link continue in the former lane.
+  return { laneKeys: [call.lane.key, ...(linked ? [linked.formerLane] : [])], people: linked?.people ?? [] };
 }
 
 /** Says whether the run at the top of the tree of a sub-agent or task answers a message of the sender's. */

@@ -12,15 +12,8 @@ import { type OperatedTask, retryTask, stopTaskOrSubtask } from '../store/delega
 import { findTask, findTaskNamed, readTasks } from '../store/reads/read-tasks.ts';
 import { type ChatTexts, dollarText, fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
-import {
-  adminsInGroups,
-  type CommandCall,
-  type CommandDeps,
-  chatCommand,
-  type Problem,
-} from './chat-command.ts';
-import { linkedAccounts } from './one-time-code.ts';
-import { hasStarted } from './subagents.ts';
+import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
+import { conversationOf, hasStarted, rightToDirect } from './subagents.ts';
 
 /** How many tasks are listed. */
 const shown = 10;
@@ -36,10 +29,7 @@ export const tasks = chatCommand({
   isForAll: true,
   parse: parseTasksRequest,
   // As for sub-agents: that a task is open is no secret, what it is about is.
-  right: (asker, request) => {
-    const right = adminsInGroups(asker);
-    return right === 'denied' ? (request?.kind === 'list' ? 'allowed' : 'own') : right;
-  },
+  right: rightToDirect,
   load,
   lock: async (tx, place, input) => {
     if (!('laneKeys' in input)) return input;
@@ -85,10 +75,8 @@ type TasksInput =
     });
 
 async function load(deps: CommandDeps, call: CommandCall, request: TasksRequest): Promise<TasksInput> {
-  const { now, lane, authority } = call;
-  const linked = linkedAccounts(deps.policy, call);
-  // Runs from before the link continue in the former lane.
-  const laneKeys = [lane.key, ...(linked ? [linked.formerLane] : [])];
+  const { now, authority } = call;
+  const { laneKeys, people } = conversationOf(deps, call);
   if (request.kind === 'list')
     return {
       kind: 'list',
@@ -100,7 +88,7 @@ async function load(deps: CommandDeps, call: CommandCall, request: TasksRequest)
   if (named.kind === 'several') return { kind: 'several', which };
   const task = named.kind === 'found' ? await deps.store.read(findTask, named) : undefined;
   if (!task) return { kind: 'unknown', which };
-  if (call.right === 'own' && !(await hasStarted(deps, call, { id: task.id, people: linked?.people ?? [] })))
+  if (call.right === 'own' && !(await hasStarted(deps, call, { id: task.id, people })))
     return { kind: 'not-permitted' };
   const by = platformRef(call.envelope.route.channel, call.envelope.sender.id);
   const direction = { task, laneKeys, by, authority };

@@ -21,7 +21,7 @@ import { replyTo } from './task-reply.ts';
 export interface Projector {
   /** Has the task's files written soon. Never waits, never throws. */
   show(taskId: string): void;
-  /** Ends after the file that is being written. What is left is written after the next start. */
+  /** Ends after the current file; the next start writes the rest. */
   stop(): Promise<void>;
 }
 

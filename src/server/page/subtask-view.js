@@ -1,4 +1,4 @@
-/** What was asked of a subtask and what came of it, and what can be done about it while it runs. */
+/** Shows a subtask's instructions and result, with buttons that direct it while it runs. */
 import { subtaskFacts, subtaskTime } from '/client/task-facts.js';
 import { call } from '/page/api.js';
 import { dollars } from '/page/children-view.js';

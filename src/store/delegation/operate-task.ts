@@ -33,8 +33,8 @@ export type OperatedTask = {
 };
 
 /**
- * Stops a task, or one of its subtasks, whose failure then counts as its policy says. What is at work is stopped by
- * `settleTask`. Repeating it changes nothing.
+ * Stops a task, or one of its subtasks, whose failure then counts as its policy says. `settleTask` stops the peers at
+ * work. Repeating it changes nothing.
  */
 export const stopTaskOrSubtask: StoreCommand<TaskOrder, OperatedTask> = {
   name: 'stopTask',
