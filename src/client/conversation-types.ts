@@ -37,8 +37,8 @@ export type Conversation = {
   /** The session whose positions are counted, as the gateway names it. */
   readonly of: string | undefined;
   readonly position: number;
-  /** The answer so far. */
-  readonly preview: Pick<TimelineItem, 'text' | 'spans'> | undefined;
+  /** The answer so far; `runId`: the feed tells whose it is. */
+  readonly preview: (Pick<TimelineItem, 'text' | 'spans'> & { readonly runId?: string }) | undefined;
   readonly run: ClientRun | undefined;
   /** The last run that has ended: nothing more of it is shown. */
   readonly endedRun: string | undefined;

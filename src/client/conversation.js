@@ -254,7 +254,8 @@ function onSnapshot(before, frame) {
     ([, { position }]) => position === undefined || (reaches && position <= after),
   );
   const read = onItems({ ...state, messages: new Map(messages), position: after }, items);
-  const preview = draft && draft.chat !== '' ? { text: draft.chat, spans: [] } : undefined;
+  const preview =
+    draft && draft.chat !== '' ? { text: draft.chat, spans: [], runId: draft.runId } : undefined;
   return { ...onStanding(read, frame), preview };
 }
 
@@ -384,17 +385,24 @@ function onEvent(state, event) {
 function onText(state, event) {
   const text = event.of === 'chat' ? withPiece(state.preview?.text ?? '', event) : undefined;
   if (text === undefined) return state;
-  return { ...state, preview: text === '' ? undefined : { text, spans: [] } };
+  return { ...state, preview: text === '' ? undefined : { text, spans: [], runId: event.runId } };
 }
 
 /** @type {Step<RunEvent<'run'>>} */
 function onRun(state, { runId, state: step }) {
-  // The next run may have begun elsewhere before this end was heard of.
-  if (step === 'ended')
-    return { ...state, endedRun: runId, run: state.run?.id === runId ? undefined : state.run };
+  if (step === 'ended') return onRunEnd(state, runId);
   const run = runOf(state, runId);
   const wasSteered = run.wasSteered || step === 'steered';
   return { ...state, endedRun: undefined, run: { ...run, wasSteered, waitsFor: undefined } };
+}
+
+/** @type {(state: Conversation, runId: string) => Conversation} */
+function onRunEnd(state, runId) {
+  // The next run may have begun elsewhere before this end was heard of.
+  const run = state.run?.id === runId ? undefined : state.run;
+  // Its text may come, or come again, behind its stored answer.
+  const preview = state.preview?.runId === runId ? undefined : state.preview;
+  return { ...state, endedRun: runId, run, preview };
 }
 
 /** @type {(run: ClientRun, event: RunEvent) => ClientRun} */

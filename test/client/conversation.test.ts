@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
-import type { ClientEvent } from '#contracts/feed.ts';
+import type { ClientEvent, FeedEvent } from '#contracts/feed.ts';
+import type { FeedFrame } from '#contracts/feed-frame.ts';
 import {
   emptyConversation,
   entriesInOrder,
@@ -15,7 +16,7 @@ import {
 import type { Conversation, ConversationInput } from '../../src/client/conversation-types.ts';
 import { holds } from '../support/holds.ts';
 
-const after = (...frames: readonly ServerFrame[]) =>
+const after = (...frames: readonly (ServerFrame | FeedFrame)[]) =>
   frames.reduce((state, frame) => reduce(state, { kind: 'frame', frame }), emptyConversation);
 const unsent: ConversationInput = { kind: 'unsent', frame: { id: 'own', text: 'hi' }, at: 1 };
 const own = (state: string) =>
@@ -223,6 +224,18 @@ describe('the conversation of the page', () => {
     const ended: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'ended' } };
     const state = after({ type: 'preview', text: 'NO', spans: [] }, ended);
     expect(reduce(state, { kind: 'preview-settled' }).preview).toBeUndefined();
+  });
+
+  it('removes what a run has written at its end, though it comes again behind the answer', () => {
+    const told = (event: FeedEvent): FeedFrame => ({ type: 'event', event });
+    const text = (runId: string) => told({ kind: 'text', runId, of: 'chat', at: 0, text: 'hello' });
+    const ended = told({ kind: 'run', runId: 'r', state: 'ended' });
+    expect(after(text('r'), stored, text('r')).preview?.text).toBe('hello');
+    expect(after(text('r'), stored, text('r'), ended).preview).toBeUndefined();
+    expect(after(text('r'), stored, text('next'), ended).preview?.text).toBe('hello');
+    const draft = { runId: 'r', assistant: 'hello', reasoning: '', chat: 'hello' };
+    const snapshot: FeedFrame = { type: 'snapshot', id: '1', of: 'one', after: 0, items: [], draft };
+    expect(after(snapshot, ended).preview).toBeUndefined();
   });
 
   it('shows what a run waits for until it continues', () => {
