@@ -89,11 +89,17 @@ function clip(span: Span, from: number, to: number): readonly Span[] {
   return end > start ? [{ ...span, start: start - from, length: end - start }] : [];
 }
 
-/** Splits emphasis around the code in it, because networks reject code inside other markup. */
+/** Splits emphasis around the code in it, because networks reject code inside other markup. Linear in ordered spans. */
 function cutAroundCode(spans: readonly Span[]): readonly Span[] {
   const codes = spans.filter((span) => span.kind === 'code' || span.kind === 'code-block');
   if (codes.length === 0) return spans;
-  const cut = spans.flatMap((span) => (isCuttable(span) ? splitAround(span, codes) : [span]));
+  let next = 0;
+  const cut = spans.flatMap((span) => {
+    // Code is never inside code, so what ended before this span began ends before all later ones.
+    for (let code = codes[next]; code && code.start + code.length <= span.start; code = codes[next])
+      next += 1;
+    return isCuttable(span) ? splitAround(span, codes, next) : [span];
+  });
   return cut.sort((a, b) => a.start - b.start || b.length - a.length);
 }
 
@@ -101,15 +107,15 @@ function isCuttable(span: Span): boolean {
   return span.kind !== 'code' && span.kind !== 'code-block' && span.kind !== 'quote';
 }
 
-function splitAround(span: Span, codes: readonly Span[]): readonly Span[] {
+function splitAround(span: Span, codes: readonly Span[], first: number): readonly Span[] {
   const end = span.start + span.length;
   const pieces: Span[] = [];
   let at = span.start;
-  for (const code of codes) {
-    const codeEnd = code.start + code.length;
-    if (codeEnd <= at || code.start >= end) continue;
+  for (let index = first; index < codes.length; index += 1) {
+    const code = codes[index];
+    if (!code || code.start >= end) break;
     if (code.start > at) pieces.push({ ...span, start: at, length: code.start - at });
-    at = codeEnd;
+    at = code.start + code.length;
   }
   if (at < end) pieces.push({ ...span, start: at, length: end - at });
   return pieces;

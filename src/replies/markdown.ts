@@ -18,6 +18,7 @@ import type {
 import { type FormattedText, plainText, type Span, type SpanTable } from '#contracts/formatted-text.ts';
 import { FormattedTextWriter } from './formatted-text-writer.ts';
 import { hideLiterals, showLiterals } from './literal-text.ts';
+import { piecesOf } from './markdown-pieces.ts';
 
 /** A text without any of these needs no parsing: it is shown unchanged, including its paragraph breaks. */
 const MARKUP =
@@ -53,12 +54,17 @@ export function formatMarkdown(markdown: string): FormattedText {
     const hidden = hideLiterals(markdown.trimEnd());
     if (TOO_DEEP.test(hidden.replace(RULES, ''))) return plainText(text);
     const writer = new FormattedTextWriter();
-    writeBlocks(writer, parse(hidden).children);
+    writeBlocks(writer, blocksOf(hidden));
     return writer.finish();
   } catch {
     // The nesting is too deep for the parser's recursion; the reader loses the formatting, not the answer.
     return plainText(text);
   }
+}
+
+/** Parses a text in pieces of at least this length, and yields its blocks. */
+export function* blocksOf(markdown: string, least?: number): Generator<Block> {
+  for (const piece of piecesOf(markdown, least)) yield* parse(piece).children;
 }
 
 function parse(markdown: string): Root {
@@ -100,11 +106,13 @@ type Level = { readonly depth: number };
 const TOP: Level = { depth: 0 };
 
 /** Writes blocks with empty lines between them. */
-function writeBlocks(writer: FormattedTextWriter, blocks: readonly Block[], level: Level = TOP): void {
-  blocks.forEach((block, index) => {
-    if (index > 0) writer.write('\n\n');
+function writeBlocks(writer: FormattedTextWriter, blocks: Iterable<Block>, level: Level = TOP): void {
+  let isFirst = true;
+  for (const block of blocks) {
+    if (!isFirst) writer.write('\n\n');
+    isFirst = false;
     writeBlock(writer, block, level);
-  });
+  }
 }
 
 function writeBlock(writer: FormattedTextWriter, block: Block, level: Level): void {

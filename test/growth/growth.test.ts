@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { sanitizeOutbound } from '../../src/replies/scaffolding.ts';
 import { isLong } from '../support/long-run.ts';
 import { growthOf } from './measure.ts';
@@ -60,6 +61,13 @@ describe(`the time for a text twice as long (seed ${seed})`, () => {
     const textOf = (size: number) =>
       `<${Array.from({ length: Math.floor(size ** (2 / 3)) }, (_, index) => '`'.repeat(index + 1)).join(' ')}`;
     expect(growthOf({ run: sanitizeOutbound, textOf }, 12_000).kind).not.toBe('steep');
+  });
+
+  it('takes at most three times as long for an answer twice as long', () => {
+    const section =
+      '## A\n\nSome **bold `code` words** in [a link](https://x.example).\n\n- one\n- **two**\n\n```\nx\n```\n\n';
+    const textOf = (size: number) => section.repeat(Math.ceil(size / section.length));
+    expect(growthOf({ run: formatMarkdown, textOf }, 32_000).kind).toBe('linear');
   });
 
   it.each<Parser>([
