@@ -23,7 +23,7 @@ export interface MarkdownFormatter {
 export type FormatterCounts = { readonly parsed: number; readonly givenUp: number };
 
 export type FormatterLimits = {
-  /** How long the parser may take for one text, ms. */
+  /** How much processor time the parser may take for one text, ms: on a busy machine it waits most of the time. */
   readonly parseMs: number;
   /** How long a text may take in total: the thread's start, waiting and parsing, ms. */
   readonly totalMs: number;
@@ -38,9 +38,11 @@ const usualLimits: FormatterLimits = { parseMs: 1_000, totalMs: 5_000, maxWaitin
 /** Messages between the event loop and the parser thread. */
 export type FormatterRequest = { readonly id: number; readonly markdown: string };
 
-export type FormatterReport =
+/** `cpu`: what the thread has used so far. */
+export type FormatterReport = { readonly cpu: NodeJS.CpuUsage } & (
   | { readonly kind: 'ready' }
-  | { readonly kind: 'formatted'; readonly id: number; readonly formatted: FormattedText };
+  | { readonly kind: 'formatted'; readonly id: number; readonly formatted: FormattedText }
+);
 
 type Job = {
   readonly request: FormatterRequest;
@@ -72,6 +74,8 @@ class ThreadedFormatter implements MarkdownFormatter {
   #resting: NodeJS.Timeout | undefined;
   #thread: Worker | undefined;
   #isReady = false;
+  /** Processor time that the thread had used when it began with the current text. */
+  #cpu: NodeJS.CpuUsage | undefined;
   #isClosed = false;
   #lastId = 0;
   #counts = { parsed: 0, givenUp: 0 };
@@ -121,9 +125,23 @@ class ThreadedFormatter implements MarkdownFormatter {
     if (!this.#isReady) return;
     this.#waiting.delete(next.request.id);
     this.#current = next;
-    this.#parsing = setTimeout(() => this.#cut(next, 'parser-too-slow'), this.#limits.parseMs);
+    this.#allow(next, this.#limits.parseMs);
     this.#thread.ref();
     this.#thread.postMessage(next.request);
+  }
+
+  /** Gives the parser that much time, and more if it couldn't use it. */
+  #allow(job: Job, ms: number): void {
+    this.#parsing = setTimeout(() => void this.#judge(job), Math.max(ms, 1));
+  }
+
+  async #judge(job: Job): Promise<void> {
+    // Before Node.js 24.6 only the clock tells. A thread that has ended was lost or ended with its text.
+    const used = await this.#thread?.cpuUsage?.(this.#cpu).catch(() => undefined);
+    if (this.#current !== job) return;
+    const leftMs = used ? this.#limits.parseMs - (used.user + used.system) / 1_000 : 0;
+    if (leftMs > 0) this.#allow(job, leftMs);
+    else this.#cut(job, 'parser-too-slow');
   }
 
   #rest(): void {
@@ -196,6 +214,7 @@ class ThreadedFormatter implements MarkdownFormatter {
   }
 
   #hear(report: FormatterReport): void {
+    this.#cpu = report.cpu;
     if (report.kind === 'ready') {
       this.#isReady = true;
     } else if (this.#current?.request.id === report.id) {

@@ -10,9 +10,10 @@ const report = (message: FormatterReport) => parentPort?.postMessage(message);
 
 parentPort?.on('message', ({ id, markdown }: FormatterRequest) => {
   const { text, spans } = formatMarkdown(markdown);
-  report({ kind: 'formatted', id, formatted: { text, spans: spans.slice(0, maxSpans) } });
+  const formatted = { text, spans: spans.slice(0, maxSpans) };
+  report({ kind: 'formatted', id, formatted, cpu: process.threadCpuUsage() });
 });
 
 // Loads the parser, so that loading doesn't count against the first text's time.
 formatMarkdown('*ready*');
-report({ kind: 'ready' });
+report({ kind: 'ready', cpu: process.threadCpuUsage() });
