@@ -10,6 +10,7 @@ import { measureFirstHour } from './first-hour.ts';
 import { measureHooks } from './hooks.ts';
 import { findPostgres } from './lanes/cluster.ts';
 import { measureAdded, measureLatency, measurePaced } from './latency.ts';
+import { measureLongReply } from './long-reply.ts';
 import { type MemoryOptions, measureMemory } from './memory.ts';
 import { type NetworkName, networkNames, titleOf } from './network.ts';
 import { withBoth, withParley } from './pair.ts';
@@ -131,6 +132,11 @@ const parts: Readonly<Record<string, Part>> = {
     title: 'A steer between two tools',
     measure: ({ rounds }) =>
       withParley(['telegram'], (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
+  },
+  'long-reply': {
+    title: 'Shaping an answer of 100 kB',
+    about: ['Parsed in a thread of its own, then split into messages in turns of the event loop.'],
+    measure: ({ repeats }) => measureLongReply(2 * repeats),
   },
   web: {
     title: 'Reading a page',

@@ -9,6 +9,7 @@ export type AnswerLimits = {
   readonly eventLines: number;
   readonly answerBytes: number;
   readonly eventsPerTurn: number;
+  readonly bytesPerTurn: number;
 };
 
 const usualLimits: AnswerLimits = {
@@ -19,6 +20,8 @@ const usualLimits: AnswerLimits = {
   answerBytes: 128 * 1024 * 1024,
   // Each event takes 20 µs from here to the transcript.
   eventsPerTurn: 100,
+  // Some servers send long events: 100 kB of text take 40 ms.
+  bytesPerTurn: 16_000,
 };
 
 /** The error of reading an answer that exceeds a limit; its message says which. */
@@ -82,7 +85,8 @@ class Meter {
   #eventLines = 0;
   #lineBytes = 0;
   #last = 0;
-  #events = 0;
+  #turnEvents = 0;
+  #turnBytes = 0;
 
   constructor(limits: AnswerLimits, hasEvents: boolean) {
     this.#limits = limits;
@@ -94,8 +98,15 @@ class Meter {
     this.#answerBytes += 1;
     this.#eventBytes += 1;
     if (byte === lineFeed) this.#eventLines += 1;
+    this.#turnBytes += 1;
     this.#check();
-    return this.#endsEvent(byte) && ++this.#events % this.#limits.eventsPerTurn === 0;
+    if (!this.#endsEvent(byte)) return false;
+    this.#turnEvents += 1;
+    const { eventsPerTurn, bytesPerTurn } = this.#limits;
+    if (this.#turnEvents < eventsPerTurn && this.#turnBytes < bytesPerTurn) return false;
+    this.#turnEvents = 0;
+    this.#turnBytes = 0;
+    return true;
   }
 
   #check(): void {

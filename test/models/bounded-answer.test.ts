@@ -8,7 +8,7 @@ import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
 import { aPatientClock, eventsOf, failureIn } from './builders.ts';
 
-const limits = { eventBytes: 40, eventLines: 6, answerBytes: 2_000, eventsPerTurn: 10 };
+const limits = { eventBytes: 40, eventLines: 6, answerBytes: 2_000, eventsPerTurn: 10, bytesPerTurn: 120 };
 
 /** Returns what is read of an answer that arrives in these pieces. */
 async function readOf(pieces: readonly string[], type = 'text/event-stream'): Promise<readonly string[]> {
@@ -52,6 +52,11 @@ test('lets others take turns while it reads events that arrive at once', async (
   await others;
   expect(pieces.map((piece) => piece.length)).toEqual(Array(10).fill(100));
   expect(turns).toBeGreaterThanOrEqual(10);
+});
+
+test('lets others take turns sooner while it reads long events', async () => {
+  const event = `data: ${'x'.repeat(32)}\n\n`;
+  expect((await readOf([event.repeat(9)])).map(({ length }) => length / event.length)).toEqual([3, 3, 3]);
 });
 
 test.each([
