@@ -64,6 +64,11 @@ const patienceMs = 15_000;
  * How many messages' files are fetched at once: a backlog may contain thousands of photos, and networks refuse a flood.
  */
 const maxAtOnce = 8;
+/**
+ * How much arrives before the memory of written chunks is freed. By itself V8 waits for some 60 MB, beside the memory
+ * of a file that is being read.
+ */
+const freedAfterBytes = 4_000_000;
 
 /**
  * Creates step 2: it fetches the files of messages and reads them, durably and with retries. A message waits 20 s for
@@ -74,12 +79,13 @@ export function createFetcher(deps: FetcherDeps): Fetcher {
   const waiting = new Set<string>();
   const stopping = new AbortController();
   const allowance = createFileAllowance(deps.clock, { bytesPerHour: deps.maxBytesPerHour });
+  const countArrived = freeChunks();
   const begin = () => {
     for (const inboxId of waiting) {
       // Without space they keep waiting; the sweep calls again.
       if (working.size >= maxAtOnce || stopping.signal.aborted || !deps.hasSpace()) return;
       waiting.delete(inboxId);
-      const work = fetchAll({ ...deps, allowance }, inboxId, stopping.signal)
+      const work = fetchAll({ ...deps, allowance, countArrived }, inboxId, stopping.signal)
         .catch((error: unknown) => deps.log.warn({ inboxId, error }, 'media.interrupted'))
         .finally(() => {
           working.delete(inboxId);
@@ -100,7 +106,22 @@ export function createFetcher(deps: FetcherDeps): Fetcher {
   };
 }
 
-type FetchDeps = FetcherDeps & { readonly allowance: FileAllowance };
+type FetchDeps = FetcherDeps & {
+  readonly allowance: FileAllowance;
+  /** Called with the length of each chunk of any file. */
+  readonly countArrived: (bytes: number) => void;
+};
+
+/** Collecting young objects takes a few ms; Node.js offers it with `--expose-gc`, which bin/parley.mjs sets. */
+function freeChunks(): (bytes: number) => void {
+  let arrived = 0;
+  return (bytes) => {
+    arrived += bytes;
+    if (arrived < freedAfterBytes) return;
+    arrived = 0;
+    globalThis.gc?.({ type: 'minor' });
+  };
+}
 
 async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): Promise<void> {
   const pending = await deps.store.read(readPendingFetch, { inboxId });
@@ -224,7 +245,7 @@ async function fetchWithin(
   return file;
 }
 
-async function fetchWithRetry(deps: FetcherDeps, fetching: FetchRequest): Promise<StoredAttachment> {
+async function fetchWithRetry(deps: FetchDeps, fetching: FetchRequest): Promise<StoredAttachment> {
   const { ref, signal } = fetching;
   const { clock, log } = deps;
   const name = ref.name ?? ref.kind;
@@ -256,7 +277,7 @@ function waitOf(error: unknown): number | undefined {
 
 /** Stores the file under a generated name, never the sender's, and either completely or not at all. */
 async function fetchOne(
-  deps: FetcherDeps,
+  deps: FetchDeps,
   { inboxId, media, ref, signal }: FetchRequest,
   name: string,
 ): Promise<StoredAttachment> {
@@ -273,6 +294,7 @@ async function fetchOne(
         sizeBytes += chunk.length;
         sniffer.add(chunk);
         yield chunk;
+        deps.countArrived(chunk.length);
       }
     };
     await pipeline(Readable.from(counted()), createWriteStream(partial, { mode: 0o600 }), { signal });
