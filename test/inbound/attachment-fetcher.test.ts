@@ -131,6 +131,27 @@ describe('attachments', () => {
     expect(clock.waits).toEqual(waits);
   });
 
+  it('frees the memory of chunks as they arrive, whichever file they belong to', async () => {
+    const ids = await messagesWithFiles(3);
+    const collect = vi.fn();
+    vi.stubGlobal('gc', collect);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const fetch: MediaAbility['fetch'] = async function* () {
+      for (let n = 0; n < 30; n += 1) yield Buffer.alloc(100_000);
+    };
+    const done = Promise.withResolvers<void>();
+    let stored = 0;
+    const start = () => {
+      stored += 1;
+      if (stored === ids.length) done.resolve();
+    };
+    const fetcher = aFetcher(fetch, { start, maxBytes: 3_000_000, maxBytesPerHour: 100_000_000 });
+    for (const id of ids) fetcher.fetch(id);
+    await done.promise;
+    // 9 MB have arrived in all.
+    expect(collect).toHaveBeenCalledTimes(2);
+  });
+
   it('asks three times for a file that the network refuses', async () => {
     const [id = ''] = await messagesWithFiles(1);
     const clock = createSteppedClock();

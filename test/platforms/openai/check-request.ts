@@ -107,5 +107,14 @@ function checkContent(content: unknown, at: (what: string) => BadRequest): void 
   for (const part of parts) {
     const url = isObject(part) && isObject(part.image_url) ? part.image_url.url : 'data:image/png;base64,';
     if (!String(url).startsWith('data:image/')) throw at('images are data addresses here');
+    if (isObject(part) && part.type === 'file') checkFile(part.file, at);
   }
+}
+
+/** Without a name, OpenAI refuses the data. */
+function checkFile(raw: unknown, at: (what: string) => BadRequest): void {
+  const file = isObject(raw) ? raw : {};
+  if (!/^[^/]+\.pdf$/.test(String(file.filename))) throw at('a file needs a name');
+  if (!/^data:application\/pdf;base64,[\w+/]+=*$/.test(String(file.file_data)))
+    throw at('files are data addresses here');
 }
