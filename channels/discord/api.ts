@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import {
   ChannelType,
   type InteractionResponseType,
@@ -13,10 +12,11 @@ import { z } from 'zod';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { DiscordConfig } from './config.ts';
 import { readRefusal } from './failures.ts';
-import type { OutgoingFile, SendBody, TextBody } from './outbound.ts';
+import type { SendBody, TextBody } from './outbound.ts';
 import { idSchema, userSchema } from './payload-schema.ts';
 import { fieldsOf } from './raw-fields.ts';
 import { makeRequest } from './rest-request.ts';
+import { type UploadFile, UploadForm } from './upload-form.ts';
 
 const messageIdSchema = z.object({ id: idSchema });
 const listSchema = z.array(z.unknown());
@@ -132,11 +132,11 @@ export class DiscordApi {
   /** Resolves with the id of the message: a new one, or that of an earlier attempt. */
   async send(
     channel: string,
-    { body, file }: { readonly body: SendBody; readonly file?: OutgoingFile | undefined },
+    { body, files }: { readonly body: SendBody; readonly files?: readonly UploadFile[] | undefined },
     signal: AbortSignal,
   ): Promise<string> {
-    const files = file === undefined ? [] : [await upload(file)];
-    const options = { body, signal, ...(files.length === 0 ? {} : { files }) };
+    const form = files && { body: new UploadForm(body, files), passThroughBody: true };
+    const options = { ...(form ?? { body }), signal };
     const answer = await this.#call(RequestMethod.Post, Routes.channelMessages(channel), options);
     return messageIdSchema.parse(answer).id;
   }
@@ -220,7 +220,7 @@ export class DiscordApi {
     {
       signal: outer,
       ...options
-    }: Pick<InternalRequest, 'body' | 'files' | 'query' | 'auth'> & {
+    }: Pick<InternalRequest, 'body' | 'passThroughBody' | 'query' | 'auth'> & {
       readonly signal?: AbortSignal;
     },
   ): Promise<unknown> {
@@ -234,7 +234,3 @@ export class DiscordApi {
 }
 
 type EditRequest = { readonly body: TextBody; readonly signal: AbortSignal };
-
-async function upload({ path, name, mimeType }: OutgoingFile) {
-  return { name, data: await readFile(path), contentType: mimeType };
-}

@@ -1,11 +1,17 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { toMarkdown } from './markup.ts';
 
+const maxUploadBytes = 10 * 1024 * 1024;
+
 /** Limits of API v10. */
 export const capabilities: Capabilities = {
   text: { maxLength: 2000, nativeLength: (text) => toMarkdown(text).length },
-  // The limit in guilds without a boost.
-  media: { maxBytes: 10 * 1024 * 1024 },
+  // The limit in guilds without a boost; the files of a message share it, so that one request stays small.
+  media: {
+    maxBytes: maxUploadBytes,
+    album: { maxFiles: 10, maxTotalBytes: maxUploadBytes },
+    voice: { hasCaption: false },
+  },
   caption: { maxLength: 2000 },
   canReact: true,
   canQuote: true,

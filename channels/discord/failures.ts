@@ -120,6 +120,22 @@ export function isQuoteRefused(error: unknown): boolean {
   );
 }
 
+/** Says whether the same file may still be sent as a file: voice messages are forbidden there, or this one isn't one. */
+export function isVoiceRefused(error: unknown): boolean {
+  const refusal = readRefusal(error);
+  if (refusal?.code === undefined || refusal.status < 400 || refusal.status >= 500) return false;
+  return voiceRefusals.has(refusal.code);
+}
+
+const voiceRefusals: ReadonlySet<number> = new Set([
+  RESTJSONErrorCodes.VoiceMessagesDoNotSupportAdditionalContent,
+  RESTJSONErrorCodes.VoiceMessagesMustHaveASingleAudioAttachment,
+  RESTJSONErrorCodes.VoiceMessagesMustHaveSupportingMetadata,
+  RESTJSONErrorCodes.YouCannotSendVoiceMessagesInThisChannel,
+  RESTJSONErrorCodes.InvalidFormBodyOrContentType,
+  RESTJSONErrorCodes.MissingPermissions,
+]);
+
 /** Says whether the interaction's token has expired or isn't known. */
 export function isInteractionGone(error: unknown): boolean {
   const refusal = readRefusal(error);

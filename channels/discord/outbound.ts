@@ -9,19 +9,21 @@ import {
 } from 'discord.js';
 import { uploadName } from '#channel-kit/send-result.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Button, Outbound } from '#contracts/outbound.ts';
+import { type Button, filesOf, type Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { capabilities } from './capabilities.ts';
 import { interactionMessage, isSnowflake, nonceOf } from './ids.ts';
 import { toMarkdown } from './markup.ts';
 import { actionCall } from './tools.ts';
+import type { UploadFile } from './upload-form.ts';
+import type { Voice } from './voice.ts';
 
 export type Call =
   | {
       readonly method: 'send';
       readonly channel: string;
       readonly body: SendBody;
-      readonly file?: OutgoingFile;
+      readonly files?: readonly UploadFile[];
     }
   | { readonly method: 'edit'; readonly channel: string; readonly message: string; readonly body: TextBody }
   | { readonly method: 'delete'; readonly channel: string; readonly message: string }
@@ -41,7 +43,7 @@ export type TextBody = {
   readonly content: string;
   readonly allowed_mentions: typeof noMentions;
   /** Pages linked in the model's text get no preview. */
-  readonly flags: MessageFlags.SuppressEmbeds;
+  readonly flags: MessageFlags.SuppressEmbeds | MessageFlags.IsVoiceMessage;
   /** If absent, an edit keeps the existing ones. */
   readonly components?: readonly ButtonRow[];
 };
@@ -53,19 +55,28 @@ export type SendBody = TextBody & {
   readonly nonce: string;
   readonly enforce_nonce: true;
   readonly message_reference?: { readonly message_id: string; readonly fail_if_not_exists: false };
-  readonly attachments?: readonly { readonly id: '0'; readonly filename: string }[];
+  readonly attachments?: readonly AttachmentNote[];
   readonly poll?: RESTAPIPoll;
 };
 
-export type OutgoingFile = { readonly path: string; readonly name: string; readonly mimeType: string };
+/** Describes a file to Discord; the last two only for a voice message. */
+type AttachmentNote = {
+  readonly id: string;
+  readonly filename: string;
+  readonly duration_secs?: number;
+  readonly waveform?: string;
+};
 
 const maxContent = 2000;
-const maxFileBytes = capabilities.media?.maxBytes ?? 0;
+const maxUploadBytes = capabilities.media?.maxBytes ?? 0;
 
 const noMentions = { parse: [], replied_user: false } as const;
 
-/** Returns the call for a part. `sizeBytes`: the size of the file to send, if there is one. */
-export function toCall(outbound: Outbound, sizeBytes = 0): Call {
+/** Facts about the files to send: their sizes in bytes, and the sound if it is to be a voice message. */
+export type FileFacts = { readonly sizes: readonly number[]; readonly voice?: Voice | undefined };
+
+/** Returns the call for a part. */
+export function toCall(outbound: Outbound, facts: FileFacts = { sizes: [] }): Call {
   const { route, content } = outbound;
   const channel = targetOf(route);
   if (!isSnowflake(channel)) return none('the conversation has no Discord id');
@@ -73,10 +84,16 @@ export function toCall(outbound: Outbound, sizeBytes = 0): Call {
     case 'text':
       return send(outbound, { channel, text: content.text, buttons: content.buttons });
     case 'media': {
-      if (sizeBytes > maxFileBytes) return none(`the file is larger than ${maxFileBytes} bytes`);
-      const { path, mimeType, caption } = content;
-      const name = uploadName(content.name, endsName);
-      return send(outbound, { channel, text: caption ?? nothing, file: { path, name, mimeType } });
+      const files = filesOf(content).map(({ path, mimeType, name }, index) => ({
+        ...{ path, mimeType, name: uploadName(name, endsName) },
+        sizeBytes: facts.sizes[index] ?? 0,
+      }));
+      const totalBytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+      if (totalBytes > maxUploadBytes)
+        return none(
+          `${files.length === 1 ? 'the file is' : 'the files are'} larger than ${maxUploadBytes} bytes`,
+        );
+      return send(outbound, { channel, text: content.caption ?? nothing, files, voice: facts.voice });
     }
     case 'action': {
       const call = actionCall(content);
@@ -109,11 +126,12 @@ function send(
     readonly channel: string;
     readonly text: FormattedText;
     readonly buttons?: readonly Button[] | undefined;
-    readonly file?: OutgoingFile;
+    readonly files?: readonly UploadFile[];
+    readonly voice?: Voice | undefined;
     readonly poll?: RESTAPIPoll;
   },
 ): Call {
-  const { channel, text, buttons, file, poll } = input;
+  const { channel, text, buttons, files, voice, poll } = input;
   const body = textBody(text, buttons);
   if (body === undefined) return none(`the text is longer than ${maxContent} characters`);
   const quoted = route.replyTo;
@@ -128,11 +146,23 @@ function send(
       ...(quoted !== undefined && isSnowflake(quoted)
         ? { message_reference: { message_id: quoted, fail_if_not_exists: false } }
         : {}),
-      ...(file === undefined ? {} : { attachments: [{ id: '0', filename: file.name }] }),
+      ...(files && { attachments: files.map(({ name }, index) => ({ id: String(index), filename: name })) }),
+      ...(voice && files && voiceNotes(files, voice)),
       ...(poll && { poll }),
     },
-    ...(file === undefined ? {} : { file }),
+    ...(files && { files }),
   };
+}
+
+/** Such a message takes one file and no text. */
+function voiceNotes(
+  files: readonly UploadFile[],
+  { durationSecs, waveform }: Voice,
+): Pick<SendBody, 'flags' | 'attachments'> {
+  const attachments = files.map(({ name }, index) => {
+    return { id: String(index), filename: name, duration_secs: durationSecs, waveform };
+  });
+  return { flags: MessageFlags.IsVoiceMessage, attachments };
 }
 
 function change(channel: string, content: Change): Call {

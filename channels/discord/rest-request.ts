@@ -2,11 +2,15 @@
  * The library's own request, with the response made harmless before the library acts on it: the library keeps limits
  * in memory for as long as a header says, and reads a response however long it is.
  */
+import { STATUS_CODES } from 'node:http';
+import { Readable } from 'node:stream';
 import { DefaultRestOptions, type ResponseLike } from 'discord.js';
+import { request } from 'undici';
 import { longestJson, longestText, readJson } from '#channel-kit/read-json.ts';
 import { isRedirect, RedirectRefused } from '#channel-kit/redirects.ts';
 import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
 import { proxyPauseMs } from './failures.ts';
+import { UploadForm } from './upload-form.ts';
 
 type MakeRequest = typeof DefaultRestOptions.makeRequest;
 type RequestOptions = Parameters<MakeRequest>[1];
@@ -49,7 +53,11 @@ const headerRanges = {
 
 /** Makes one request. Throws what the library's own throws, what `faultOf` returns, or an Error for endless answers. */
 export const makeRequest: MakeRequest = async (url, init) => {
-  const response = await DefaultRestOptions.makeRequest(url, await withBytes(init));
+  const form: unknown = init.body;
+  const response =
+    form instanceof UploadForm
+      ? await sendForm(url, init, form)
+      : await DefaultRestOptions.makeRequest(url, init);
   const fault = faultOf(url, response);
   if (fault !== undefined) {
     await readBody(response);
@@ -87,16 +95,25 @@ function faultOf(url: string, response: ResponseLike): Error | undefined {
   return undefined;
 }
 
-/**
- * Serializes a form. The rest of Parley uses a newer version of this library's HTTP client, which handles the requests
- * of both and rejects the other's forms.
- */
-async function withBytes(init: RequestOptions): Promise<RequestOptions> {
-  if (!(init.body instanceof FormData)) return init;
-  const form = new Response(init.body);
-  const type = form.headers.get('content-type') ?? '';
-  const body = new Uint8Array(await form.arrayBuffer());
-  return { ...init, body, headers: { ...(init.headers as Record<string, string>), 'content-type': type } };
+/** Sends a form as it is read. The library's own request would collect all of it first. */
+async function sendForm(url: string, init: RequestOptions, form: UploadForm): Promise<ResponseLike> {
+  const answer = await request(url, {
+    method: 'POST',
+    headers: { ...(init.headers as Record<string, string>), ...form.headers },
+    body: Readable.from(form.bytes(), { objectMode: false }),
+    signal: init.signal ?? null,
+  });
+  const { statusCode: status, headers, body } = answer;
+  return {
+    ...{ status, statusText: STATUS_CODES[status] ?? '', ok: status >= 200 && status < 300 },
+    headers: new Headers(headers as Record<string, string>),
+    // Only the stream is used: the rest is made from it.
+    body: body as unknown as ResponseLike['body'],
+    bodyUsed: false,
+    arrayBuffer: () => body.arrayBuffer(),
+    json: () => body.json(),
+    text: () => body.text(),
+  };
 }
 
 function clampHeaders(headers: ResponseLike['headers']): void {

@@ -1,19 +1,27 @@
-import { ChannelType } from 'discord.js';
+import { ChannelType, MessageFlags } from 'discord.js';
 import { z } from 'zod';
 import { keepRecent } from '#channel-kit/keep-recent.ts';
 import { neverLeft } from '#channel-kit/network-fault.ts';
-import { failed, sent, sizeOf } from '#channel-kit/send-result.ts';
+import { failed, sent, sizesOf } from '#channel-kit/send-result.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import { messageId, type PartKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import { filesOf, type Outbound, type OutboundContent, type SendResult } from '#contracts/outbound.ts';
 import type { DiscordApi } from './api.ts';
-import { failureOf, isBlockedUpstream, isQuoteRefused, readRefusal, reasonOf } from './failures.ts';
+import {
+  failureOf,
+  isBlockedUpstream,
+  isQuoteRefused,
+  isVoiceRefused,
+  readRefusal,
+  reasonOf,
+} from './failures.ts';
 import { type Bot, isLater, isSnowflake, laterSnowflake, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
 import { type Call, interactionOf, type SendBody, targetOf, textBody, toCall } from './outbound.ts';
 import { channelSchema } from './payload-schema.ts';
 import { snowflakeOf, soft, softList, softText } from './raw-fields.ts';
+import { readVoice, type Voice } from './voice.ts';
 
 export type SenderDeps = {
   readonly api: DiscordApi;
@@ -43,9 +51,9 @@ export class Sender {
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
     const { content, route } = outbound;
-    const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
-    if (sizeBytes === undefined) return failed('rejected', 'the file to send cannot be read');
-    const call = toCall(outbound, sizeBytes);
+    const sizes = await sizesOf(content);
+    if (sizes === undefined) return failed('rejected', 'the file to send cannot be read');
+    const call = toCall(outbound, { sizes, voice: await voiceOf(content) });
     if (call.method === 'none') return tooMuchMarkup(outbound) ?? failed('rejected', call.reason);
     try {
       const answered = await this.#answerInteraction(outbound, signal);
@@ -186,17 +194,44 @@ export class Sender {
     }
   }
 
-  /** Sends the message, without the quote if the quoted message is refused. */
-  async #post(call: Extract<Call, { method: 'send' }>, signal: AbortSignal): Promise<string> {
-    const { channel, body, file } = call;
+  /**
+   * Sends the message; without the quote if the quoted message is refused, and as a file if the voice message is. A
+   * refused call sent nothing.
+   */
+  async #post(call: SendCall, signal: AbortSignal): Promise<string> {
+    const { channel, body, files } = call;
     try {
-      return await this.#deps.api.send(channel, { body, file }, signal);
+      return await this.#deps.api.send(channel, { body, files }, signal);
     } catch (error) {
-      if (body.message_reference === undefined || !isQuoteRefused(error)) throw error;
-      const { message_reference: _, ...bare } = body;
-      return this.#deps.api.send(channel, { body: bare, file }, signal);
+      const milder = milderCall(call, error);
+      if (milder === undefined) throw error;
+      return this.#post(milder, signal);
     }
   }
+}
+
+type SendCall = Extract<Call, { method: 'send' }>;
+
+/** Returns the call without what it was refused for; undefined if that isn't known. */
+function milderCall(call: SendCall, error: unknown): SendCall | undefined {
+  const { body } = call;
+  if (body.message_reference !== undefined && isQuoteRefused(error)) {
+    const { message_reference: _, ...bare } = body;
+    return { ...call, body: bare };
+  }
+  if (body.flags !== MessageFlags.IsVoiceMessage || !isVoiceRefused(error)) return undefined;
+  const attachments = body.attachments?.map(({ id, filename }) => ({ id, filename }));
+  return {
+    ...call,
+    body: { ...body, flags: MessageFlags.SuppressEmbeds, ...(attachments && { attachments }) },
+  };
+}
+
+/** Reads the sound of a voice message; undefined: it is sent as a file. */
+async function voiceOf(content: OutboundContent): Promise<Voice | undefined> {
+  if (content.kind !== 'media' || !content.asVoice || content.caption) return undefined;
+  const [file] = filesOf(content);
+  return file && readVoice(file.path);
 }
 
 function notFoundOut(error: unknown): Found {

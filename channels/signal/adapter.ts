@@ -19,7 +19,7 @@ import { type Answer, ChannelHealth, faultOf, refused, sentAnyway } from './fail
 import { type AciSearch, confirmAci, findAci, findNumber } from './identity.ts';
 import { botOf, recipientOf } from './ids.ts';
 import { linkDevice } from './login.ts';
-import { attachmentPath, bodyWithFile, fetchMedia, fileProblem } from './media.ts';
+import { attachmentPath, bodyWithFiles, fetchMedia, filesProblem } from './media.ts';
 import { type Call, readSent, toCall } from './outbound.ts';
 import { type Connection, Receiver } from './receiver.ts';
 import { RecentMessages } from './recent.ts';
@@ -165,8 +165,8 @@ export class SignalAdapter implements ChannelAdapter {
     switch (call.kind) {
       case 'send':
         return this.#api.call('POST /v2/send', number, { ...call, signal });
-      case 'send-file':
-        return this.#api.sendStream(bodyWithFile(call.request, call.file), signal);
+      case 'send-files':
+        return this.#api.sendStream(bodyWithFiles(call.request, call.files), signal);
       case 'delete':
         return this.#api.call('DELETE /v1/remote-delete/{number}', number, { ...call, signal });
       case 'react':
@@ -220,7 +220,7 @@ export class SignalAdapter implements ChannelAdapter {
 
 async function problemOf(call: Call): Promise<string | undefined> {
   if (call.kind === 'none') return call.reason;
-  return call.kind === 'send-file' ? fileProblem(call.file) : undefined;
+  return call.kind === 'send-files' ? filesProblem(call.files) : undefined;
 }
 
 function captchaProblem(number: string, token: string): string {

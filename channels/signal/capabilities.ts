@@ -1,9 +1,12 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 
+const maxUploadBytes = 100_000_000;
+
 /** Signal itself has no limit for text: one over 2000 bytes travels as a file and is joined again. */
 export const capabilities: Capabilities = {
   text: { maxLength: 4000 },
-  media: { maxBytes: 100_000_000 },
+  // The server takes no voice messages, so they are sent as files.
+  media: { maxBytes: maxUploadBytes, album: { maxFiles: 10, maxTotalBytes: maxUploadBytes } },
   caption: { maxLength: 4000 },
   canReact: true,
   canQuote: true,

@@ -25,28 +25,41 @@ export function fetchMedia(api: Pick<SignalApi, 'open'>, wanted: DownloadRequest
 
 const largestFileBytes = capabilities.media?.maxBytes ?? 0;
 
-/** Returns why the file can't be sent; undefined if it can. */
-export async function fileProblem({ path }: OutgoingFile): Promise<string | undefined> {
+/** Returns why the files can't be sent; undefined if they can. */
+export async function filesProblem(files: readonly OutgoingFile[]): Promise<string | undefined> {
+  let totalBytes = 0;
   try {
-    await using file = await open(path, 'r');
-    const entry = await file.stat();
-    if (!entry.isFile()) return 'the file to send isn’t a regular file';
-    if (entry.size === 0) return 'the file to send is empty';
-    return entry.size > largestFileBytes
-      ? `the file to send is larger than ${largestFileBytes} bytes`
-      : undefined;
+    for (const { path } of files) {
+      await using file = await open(path, 'r');
+      const entry = await file.stat();
+      if (!entry.isFile()) return 'the file to send isn’t a regular file';
+      if (entry.size === 0) return 'the file to send is empty';
+      totalBytes += entry.size;
+    }
   } catch {
     return 'the file to send cannot be read'; // Signal needn't know why a local file is gone.
   }
+  if (totalBytes <= largestFileBytes) return undefined;
+  return `the file to send is larger than ${largestFileBytes} bytes`;
 }
 
-/** Yields the body of a send with a file, which is never in memory as a whole. */
-export async function* bodyWithFile(
+/** Yields the body of a send with files, none of which is ever in memory as a whole. */
+export async function* bodyWithFiles(
   request: SendRequest,
-  { path, dataUri }: OutgoingFile,
+  files: readonly OutgoingFile[],
 ): AsyncIterable<Uint8Array> {
-  const head = JSON.stringify({ ...request, base64_attachments: [dataUri] });
-  yield Buffer.from(head.slice(0, -'"]}'.length));
+  const head = JSON.stringify({ ...request, base64_attachments: [] });
+  yield Buffer.from(head.slice(0, -']}'.length));
+  for (const [index, file] of files.entries()) {
+    const opening = JSON.stringify(file.dataUri).slice(0, -'"'.length);
+    yield Buffer.from(index === 0 ? opening : `,${opening}`);
+    yield* base64Of(file);
+    yield Buffer.from('"');
+  }
+  yield Buffer.from(']}');
+}
+
+async function* base64Of({ path }: OutgoingFile): AsyncIterable<Uint8Array> {
   let rest = Buffer.alloc(0);
   for await (const chunk of createReadStream(path)) {
     const bytes = Buffer.concat([rest, chunk]);
@@ -55,5 +68,5 @@ export async function* bodyWithFile(
     yield Buffer.from(bytes.toString('base64', 0, end));
     rest = bytes.subarray(end);
   }
-  yield Buffer.from(`${rest.toString('base64')}"]}`);
+  yield Buffer.from(rest.toString('base64'));
 }

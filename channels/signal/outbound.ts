@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { failed, sent, uploadName } from '#channel-kit/send-result.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
-import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import { filesOf, type Outbound, type SendResult } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type {
   ReactionRequest,
@@ -20,7 +20,7 @@ import { toStyledText } from './styled-text.ts';
 
 export type Call =
   | { readonly kind: 'send'; readonly request: SendRequest }
-  | { readonly kind: 'send-file'; readonly request: SendRequest; readonly file: OutgoingFile }
+  | { readonly kind: 'send-files'; readonly request: SendRequest; readonly files: readonly OutgoingFile[] }
   | { readonly kind: 'delete'; readonly request: RemoteDeleteRequest }
   | { readonly kind: 'react'; readonly request: ReactionRequest }
   | { readonly kind: 'unreact'; readonly request: RemoveReactionRequest }
@@ -49,11 +49,14 @@ export function toCall({ route, content }: Outbound, sending: SendContext): Call
     case 'media': {
       if (isTooLong(content.caption)) return none('the caption is longer than the limit');
       const request = { ...messageTo(bot, recipient, content.caption), ...quoteOf(route, sending) };
-      return { kind: 'send-file', request, file: { path: content.path, dataUri: dataUriOf(content) } };
+      const files = filesOf(content).map((file) => ({ path: file.path, dataUri: dataUriOf(file) }));
+      return { kind: 'send-files', request, files };
     }
     case 'edit': {
       const target = readMessageId(content.messageId);
       if (target?.author !== bot.aci) return none('only a message of the bot can be edited');
+      // An edit has only text, so the files would be gone.
+      if (content.isCaption) return none('the text of a message with files cannot be edited');
       if (isTooLong(content.text)) return none('the text is longer than the limit');
       const edit = { edit_timestamp: target.timestamp };
       return { kind: 'send', request: { ...messageTo(bot, recipient, content.text), ...edit } };

@@ -1,6 +1,5 @@
-import type { InputFile } from 'grammy/web';
 import { channelUnavailable } from '#channel-kit/network-fault.ts';
-import { failed, sent, sizeOf } from '#channel-kit/send-result.ts';
+import { failed, sent, sizesOf } from '#channel-kit/send-result.ts';
 import { startAndStop } from '#channel-kit/start-and-stop.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
@@ -17,19 +16,19 @@ import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { AdminLookup } from './admins.ts';
 import { type BotClient, connectBot } from './bot-api.ts';
 import type { TelegramConfig } from './config.ts';
-import { failureOf, isUnfitPhoto, readRefusal, reasonOf } from './failures.ts';
+import { failureOf, readRefusal, reasonOf } from './failures.ts';
 import { Identity } from './identity.ts';
 import { fetchMedia } from './media.ts';
-import { type Call, type OutgoingFile, toCall } from './outbound.ts';
+import { type Call, toCall } from './outbound.ts';
 import { type Poll, startPoll } from './poll.ts';
 import { Presence } from './presence.ts';
 import { answerPresses, type PressDeps } from './presses.ts';
+import { sendAlbum, sendFile } from './uploads.ts';
 
 /** Telegram shows the typing indicator for 5 s, so it is renewed a little earlier, ms. */
 const typingRefreshMs = 4000;
 
 type Connection = BotClient & { readonly identity: Identity };
-type Upload = Extract<Call, { method: 'sendPhoto' | 'sendDocument' }>;
 
 /** Holds the connection to one bot account. */
 export class TelegramAdapter implements ChannelAdapter {
@@ -114,9 +113,9 @@ export class TelegramAdapter implements ChannelAdapter {
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
     if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'stopped before it was sent' };
     const { content } = outbound;
-    const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
-    if (sizeBytes === undefined) return failed('rejected', 'the file to send cannot be read');
-    const call = toCall(outbound, sizeBytes);
+    const sizes = await sizesOf(content);
+    if (sizes === undefined) return failed('rejected', 'the file to send cannot be read');
+    const call = toCall(outbound, sizes);
     if (call.method === 'none') return failed('rejected', call.reason);
     try {
       return await this.#limited(signal, (limited) => this.#perform(call, limited));
@@ -131,13 +130,23 @@ export class TelegramAdapter implements ChannelAdapter {
   }
 
   async #perform(call: Exclude<Call, { method: 'none' }>, signal: AbortSignal): Promise<SendResult> {
-    const { api } = this.#connected();
+    const connection = this.#connected();
+    const { api } = connection;
     switch (call.method) {
       case 'sendMessage':
         return shown(await api.sendMessage(call.payload, signal));
       case 'sendPhoto':
+      case 'sendVideo':
+      case 'sendAnimation':
+      case 'sendAudio':
+      case 'sendVoice':
       case 'sendDocument':
-        return shown(await this.#upload(call, signal));
+        return shown(await sendFile(connection, call, signal));
+      case 'sendMediaGroup':
+        return shown(...(await sendAlbum(connection, call, signal)));
+      case 'editMessageCaption':
+        await api.editMessageCaption(call.payload, signal);
+        return shown(call.payload);
       case 'editMessageText':
         await api.editMessageText(call.payload, signal);
         return shown(call.payload);
@@ -157,30 +166,6 @@ export class TelegramAdapter implements ChannelAdapter {
         return sent();
       default:
         return call satisfies never;
-    }
-  }
-
-  /**
-   * Sends a picture as a file if Telegram refuses it as a photo, for example because of its shape. The refused call sent
-   * nothing.
-   */
-  async #upload({ method, payload, file }: Upload, signal: AbortSignal): Promise<{ message_id: number }> {
-    const { api } = this.#connected();
-    const asPhoto = (photo: InputFile) => api.sendPhoto({ ...payload, photo }, signal);
-    const asFile = (document: InputFile) => api.sendDocument({ ...payload, document }, signal);
-    if (method === 'sendDocument') return this.#withBytes(file, asFile);
-    return this.#withBytes(file, asPhoto).catch((error: unknown) => {
-      if (!isUnfitPhoto(error)) throw error;
-      return this.#withBytes(file, asFile);
-    });
-  }
-
-  async #withBytes<T>(file: OutgoingFile, upload: (bytes: InputFile) => Promise<T>): Promise<T> {
-    const ended = new AbortController();
-    try {
-      return await upload(this.#connected().fileOf(file, ended.signal));
-    } finally {
-      ended.abort();
     }
   }
 
@@ -215,8 +200,8 @@ export class TelegramAdapter implements ChannelAdapter {
   }
 }
 
-function shown(message: { readonly message_id: number }): SendResult {
-  return sent(String(message.message_id));
+function shown(...messages: readonly { readonly message_id: number }[]): SendResult {
+  return sent(...messages.map(({ message_id: id }) => String(id)));
 }
 
 function identityFault(error: unknown): ParleyError {

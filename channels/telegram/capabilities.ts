@@ -1,9 +1,10 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
+import { albumKind } from './file-kind.ts';
 
 /** Limits of Bot API 10.3. */
 export const capabilities: Capabilities = {
   text: { maxLength: 4096 },
-  media: { maxBytes: 50_000_000 },
+  media: { maxBytes: 50_000_000, album: { maxFiles: 10, kindOf: albumKind }, voice: { hasCaption: true } },
   caption: { maxLength: 1024 },
   canReact: true,
   canQuote: true,

@@ -80,11 +80,18 @@ function failureKind(code: number, reason: string, migratedTo: string | undefine
     : { kind: 'rejected' };
 }
 
-/** Returns true if Telegram can't turn the file into a photo: too long and narrow, too many pixels, or its format. */
-export function isUnfitPhoto(error: unknown): boolean {
+/**
+ * Returns true if Telegram doesn't take the file as what it was sent as: a photo that is too long and narrow, a video it
+ * can't read, or a voice message to somebody who accepts none. A group that forbids a kind of file (`CHAT_SEND_…`) isn't
+ * sent it as another.
+ */
+export function isUnfit(error: unknown): boolean {
   const refusal = readRefusal(error);
-  return refusal?.code === 400 && /\b(?:PHOTO_|IMAGE_PROCESS_FAILED)/.test(refusal.description);
+  return refusal?.code === 400 && unfit.test(refusal.description);
 }
+
+const unfit =
+  /\b(?:photo|image|video|animation|gif|audio|voice|media|document|file)_[a-z_]+|wrong (?:type of )?file|type of file mismatch|can't use file of type/i;
 
 /** Returns why a call failed, as Telegram or the network put it; for logs and faults. */
 export function reasonOf(error: unknown): string {

@@ -3,9 +3,10 @@ import type { ReactionTypeEmoji } from 'grammy/types';
 import type { RawApi } from 'grammy/web';
 import { uploadName } from '#channel-kit/send-result.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Button, Outbound } from '#contracts/outbound.ts';
+import { type Button, filesOf, type Outbound, type OutboundMedia } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { capabilities } from './capabilities.ts';
+import { type FileKind, fileKind } from './file-kind.ts';
 import { generalTopic, numericId } from './ids.ts';
 import { entitiesOf } from './outbound-entities.ts';
 import { type ActionCall, actionCall } from './tools.ts';
@@ -18,26 +19,49 @@ export type Call =
       readonly method: 'editMessageText';
       readonly payload: Payload<'editMessageText'> & { readonly message_id: number };
     }
+  | {
+      readonly method: 'editMessageCaption';
+      readonly payload: Payload<'editMessageCaption'> & { readonly message_id: number };
+    }
   | { readonly method: 'deleteMessage'; readonly payload: Payload<'deleteMessage'> }
   | { readonly method: 'setMessageReaction'; readonly payload: Payload<'setMessageReaction'> }
-  | {
-      readonly method: 'sendPhoto' | 'sendDocument';
-      readonly payload: Omit<Payload<'sendDocument'>, 'document'>;
-      readonly file: OutgoingFile;
-    }
+  | UploadCall
+  | AlbumCall
   | ActionCall
   /** A route or message id that isn't one of Telegram's. */
   | { readonly method: 'none'; readonly reason: string };
 
 export type OutgoingFile = { readonly path: string; readonly name: string };
 
-const maxFileBytes = capabilities.media?.maxBytes ?? 0;
-/** Photos may have up to 10 MB; larger ones are sent as files. */
-const photoLimitBytes = 10_000_000;
-const photoTypes = new Set(['image/jpeg', 'image/png', 'image/webp']);
+export type UploadCall = {
+  readonly method: (typeof methods)[keyof typeof methods];
+  /** Fields that all these methods take. */
+  readonly payload: Omit<Payload<'sendDocument'>, 'document'>;
+  readonly file: OutgoingFile;
+};
 
-/** Returns the call for a part. `sizeBytes`: the size of the file to send, if there is one. */
-export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
+export type AlbumCall = {
+  readonly method: 'sendMediaGroup';
+  readonly payload: Omit<Payload<'sendMediaGroup'>, 'media'>;
+  readonly items: readonly (ReturnType<typeof captionPayload> & {
+    readonly type: FileKind;
+    readonly file: OutgoingFile;
+  })[];
+};
+
+const methods = {
+  photo: 'sendPhoto',
+  video: 'sendVideo',
+  animation: 'sendAnimation',
+  audio: 'sendAudio',
+  voice: 'sendVoice',
+  document: 'sendDocument',
+} as const;
+
+const maxFileBytes = capabilities.media?.maxBytes ?? 0;
+
+/** Returns the call for a part. `sizes`: of the files to send, in bytes. */
+export function toCall({ route, content }: Outbound, sizes: readonly number[] = []): Call {
   const chatId = numericId(route.conversation);
   if (chatId === undefined) return { method: 'none', reason: 'the conversation has no Telegram id' };
   const target = { chat_id: chatId, ...topicOf(route) };
@@ -52,16 +76,8 @@ export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
           ...replyOf(route),
         },
       };
-    case 'media': {
-      if (sizeBytes > maxFileBytes)
-        return { method: 'none', reason: `the file is larger than ${maxFileBytes} bytes` };
-      const isPhoto = photoTypes.has(content.mimeType) && sizeBytes <= photoLimitBytes;
-      return {
-        method: isPhoto ? 'sendPhoto' : 'sendDocument',
-        payload: { ...target, ...captionPayload(content.caption), ...replyOf(route) },
-        file: { path: content.path, name: uploadName(content.name, endsName) },
-      };
-    }
+    case 'media':
+      return mediaCall({ ...target, ...replyOf(route) }, content, sizes);
     case 'action': {
       const call = actionCall(content, target);
       if (call === undefined) return { method: 'none', reason: 'the action cannot be read' };
@@ -76,6 +92,27 @@ export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
   }
 }
 
+function mediaCall(
+  target: AlbumCall['payload'],
+  content: OutboundMedia,
+  sizes: readonly number[],
+): UploadCall | AlbumCall | Extract<Call, { method: 'none' }> {
+  if (sizes.some((size) => size > maxFileBytes))
+    return { method: 'none', reason: `the file is larger than ${maxFileBytes} bytes` };
+  const caption = captionPayload(content.caption);
+  const items = filesOf(content).map(({ path, name, mimeType }, index) => ({
+    type: fileKind({ mimeType, sizeBytes: sizes[index] ?? 0 }),
+    file: { path, name: uploadName(name, endsName) },
+    // Apps show a caption under the album if exactly one of its files has one.
+    ...(index === 0 && caption),
+  }));
+  const [first, ...more] = items;
+  if (first === undefined) return { method: 'none', reason: 'there is no file to send' };
+  if (more.length > 0) return { method: 'sendMediaGroup', payload: target, items };
+  const method = content.asVoice ? methods.voice : methods[first.type];
+  return { method, payload: { ...target, ...caption }, file: first.file };
+}
+
 type Change = Extract<Outbound['content'], { kind: 'edit' | 'delete' | 'reaction' }>;
 
 function changeCall(chatId: number, content: Change): Call {
@@ -84,6 +121,8 @@ function changeCall(chatId: number, content: Change): Call {
   const target = { chat_id: chatId, message_id: number };
   switch (content.kind) {
     case 'edit':
+      if (content.isCaption)
+        return { method: 'editMessageCaption', payload: { ...target, ...captionPayload(content.text) } };
       return {
         method: 'editMessageText',
         payload: { ...target, ...textPayload(content.text), ...keyboardOf(content.buttons) },

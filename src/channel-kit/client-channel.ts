@@ -10,7 +10,7 @@ import {
 } from './client-connection.ts';
 import { type clientDelivery, maxFileBytes } from './client-delivery.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
-import { sizeOf } from './send-result.ts';
+import { sizesOf } from './send-result.ts';
 
 /** Returns the abilities of a channel that serves Parley's own clients. */
 export function clientCapabilities(own: Pick<Capabilities, 'canPress'>): Capabilities {
@@ -73,8 +73,7 @@ export function createConnectedClients(
       for (const connection of open) connection.close();
     },
     send: async (outbound) => {
-      const { content } = outbound;
-      const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : undefined;
+      const [sizeBytes] = (await sizesOf(outbound.content)) ?? [];
       const plan = planOf(outbound, { at: clock.now(), sizeBytes });
       if (plan.kind === 'deliver') push(outbound.route, plan.frame);
       return plan.result;

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { plainText } from '#contracts/formatted-text.ts';
-import type { Outbound, OutboundContent, SendResult } from '#contracts/outbound.ts';
+import { filesOf, type Outbound, type OutboundFile, type SendResult } from '#contracts/outbound.ts';
 import type { SentFile } from '#contracts/timeline.ts';
 import { cleanFileName } from './clean-text.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
@@ -35,8 +35,11 @@ export function clientDelivery(
     case 'media': {
       if (sizeBytes === undefined) return reject('the file to send cannot be read');
       if (sizeBytes > maxFileBytes) return reject(`the file is larger than ${maxFileBytes} bytes`);
-      const { caption = plainText(''), path } = content;
-      const file = { ...sentFile(content, basename(path)), sizeBytes };
+      const { caption = plainText('') } = content;
+      // There are no albums here: each file is a message of its own.
+      const [only] = filesOf(content);
+      if (only === undefined) return reject('there is no file to send');
+      const file = { ...sentFile(only, basename(only.path)), sizeBytes };
       return deliver({ type: 'message', messageId: outbound.key, at, ...caption, file }, [outbound.key]);
     }
     case 'reaction':
@@ -47,10 +50,8 @@ export function clientDelivery(
   }
 }
 
-type Media = Extract<OutboundContent, { kind: 'media' }>;
-
 /** Describes a file to clients; `stored` is the name of its copy in the media folder. */
-export function sentFile({ name, mimeType }: Media, stored: string): SentFile {
+export function sentFile({ name, mimeType }: OutboundFile, stored: string): SentFile {
   return { name: cleanFileName(name), mimeType, stored };
 }
 

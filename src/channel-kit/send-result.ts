@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { messageId } from '#contracts/ids.ts';
-import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
+import { filesOf, type OutboundContent, type SendFailure, type SendResult } from '#contracts/outbound.ts';
 import { neverLeft, noAnswerFrom } from './network-fault.ts';
 
 /** Returns the result of a call that the network confirmed; `ids`: of the messages that it created or changed. */
@@ -40,7 +40,17 @@ export function unanswered(
   return ambiguous(content, isAborted ? `the wait ended before ${server} answered` : reason);
 }
 
-/** Returns the size of a local file in bytes; undefined if it can't be read (why doesn't concern the network). */
+/**
+ * Returns the sizes of the files to send in bytes, none for other contents; undefined if one of them can't be read (why
+ * doesn't concern the network).
+ */
+export async function sizesOf(content: OutboundContent): Promise<readonly number[] | undefined> {
+  if (content.kind !== 'media') return [];
+  const sizes = await Promise.all(filesOf(content).map(({ path }) => sizeOf(path)));
+  return sizes.every((size) => size !== undefined) ? sizes : undefined;
+}
+
+/** Returns the size of a local file in bytes; undefined if it can't be read. */
 export async function sizeOf(path: string): Promise<number | undefined> {
   try {
     await access(path, constants.R_OK);

@@ -12,7 +12,13 @@ export type Capabilities = {
     nativeLength?(text: FormattedText): number;
   };
   /** The largest file that a message may carry; absent where files can't be sent. */
-  readonly media?: { readonly maxBytes: number };
+  readonly media?: {
+    readonly maxBytes: number;
+    /** Several files in one message; absent where each is a message of its own. */
+    readonly album?: AlbumLimits;
+    /** Present where Ogg Opus can be a voice message; `hasCaption`: with a text. */
+    readonly voice?: { readonly hasCaption: boolean };
+  };
   /** Longest caption of a media message, in UTF-16 code units; absent where media carry none. */
   readonly caption?: { readonly maxLength: number };
   readonly canReact: boolean;
@@ -40,6 +46,17 @@ export type Capabilities = {
    * long, then looked up (the channel's `lookup` ability). 0: never, so it stays `unknown`.
    */
   readonly repeatSafeMs: number;
+};
+
+export type AlbumLimits = {
+  readonly maxFiles: number;
+  /** Limits all its files together; absent: only each file's own limit counts. */
+  readonly maxTotalBytes?: number;
+  /**
+   * Only files of the same kind share a message; undefined: the file is always on its own. Pure.
+   * Absent: all files may share one.
+   */
+  kindOf?(file: { readonly mimeType: string; readonly sizeBytes: number }): string | undefined;
 };
 
 /** How a network shows an answer while it is being written. */

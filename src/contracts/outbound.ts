@@ -39,6 +39,8 @@ export type OutboundContent =
       readonly text: FormattedText;
       /** Empty: the message loses its buttons. Absent: it has none. */
       readonly buttons?: readonly Button[];
+      /** The message shows files, so the text is their caption. */
+      readonly isCaption?: true;
     }
   | { readonly kind: 'delete'; readonly messageId: MessageId }
   | {
@@ -62,14 +64,47 @@ export type OutboundContent =
       /** It becomes a message, so a repeated send is recognized like any other. Any other action is made once. */
       readonly isMessage?: true;
     }
-  | {
-      readonly kind: 'media';
-      /** Absolute for a channel. A row names a file in the media folder, which may be moved with the data folder. */
-      readonly path: string;
-      readonly mimeType: string;
-      readonly name: string;
-      readonly caption?: FormattedText;
-    };
+  | OutboundMedia;
+
+/** A file to send. */
+export type OutboundFile = {
+  /** Absolute for a channel. A row names a file in the media folder, which may be moved with the data folder. */
+  readonly path: string;
+  readonly mimeType: string;
+  readonly name: string;
+};
+
+/** A file, or several that are one message: an album, only where `capabilities.media.album` allows it. */
+export type OutboundMedia = {
+  readonly kind: 'media';
+  readonly caption?: FormattedText;
+  /** Ogg Opus, to be shown as a voice message if the network has them. */
+  readonly asVoice?: true;
+} & (OutboundFile | { readonly files: readonly OutboundFile[] });
+
+/** Returns the files of a message, one or more, in order. */
+export function filesOf(media: OutboundMedia): readonly OutboundFile[] {
+  return 'files' in media ? media.files : [media];
+}
+
+/** Names a file of a part for clients, which show each one as a message: the first has the part's key. */
+export function fileMessageId(partKey: string, index: number): string {
+  return index === 0 ? partKey : `${partKey}#${index}`;
+}
+
+/** Reads such a name. */
+export function readFileMessageId(id: string): { readonly partKey: string; readonly index: number } {
+  const [, partKey = id, index = '0'] = /^(.+)#([1-9]\d?)$/s.exec(id) ?? [];
+  return { partKey, index: Number(index) };
+}
+
+/** Returns a message with these files in place of its own. */
+export function withFiles(media: OutboundMedia, files: readonly OutboundFile[]): OutboundMedia {
+  const { kind, caption, asVoice } = media;
+  const common = { kind, ...(caption && { caption }), ...(asVoice && { asVoice }) };
+  const [first, ...more] = files;
+  return first !== undefined && more.length === 0 ? { ...common, ...first } : { ...common, files };
+}
 
 /** Tells a group that a run failed. Where it is refused, a line says the same. */
 export const failedReaction = '⚠';

@@ -82,7 +82,12 @@ export const maxResultBytes = 32 * 1024;
 export const maxResultFiles = 10;
 
 /** `path`: relative to the workspace, or absolute inside it. `name`: shown to people; absent: the file's own. */
-export type ResultFile = { readonly path: string; readonly name?: string };
+export type ResultFile = {
+  readonly path: string;
+  readonly name?: string;
+  /** Sends Ogg Opus as a voice message, if the network has them; anything else is sent as a file. */
+  readonly asVoice?: boolean;
+};
 
 /** The result of a tool call. */
 export type ToolOutput = {

@@ -51,6 +51,12 @@ export function sniffType(bytes: Uint8Array): string {
   return sniffer.type();
 }
 
+/** Says whether these are the first bytes of Ogg Opus, which networks take as voice messages. */
+export function isOggOpus(bytes: Uint8Array): boolean {
+  const head = Buffer.from(bytes.subarray(0, 36)).toString('latin1');
+  return head.startsWith('OggS') && head.startsWith('OpusHead', 28);
+}
+
 /** Signatures by type: at which byte which bytes are, as Latin-1. */
 const signatures: readonly (readonly [type: string, ...places: readonly (readonly [number, string])[]])[] = [
   ['image/png', [0, '\x89PNG\r\n']],

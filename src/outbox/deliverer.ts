@@ -9,7 +9,7 @@ import type { Found } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode, isStoreAway } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import { filesOf, type Outbound, type SendResult, withFiles } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { FailureStreaks } from '../queue/failure-streaks.ts';
@@ -285,7 +285,7 @@ async function callPlatform(
   { part: claimed, attempts, step, mayHaveArrivedSince }: ClaimedPart,
 ): Promise<SendOutcome> {
   const shown = channel.definition.capabilities.canPress ? claimed : withCommands(claimed);
-  const part = withFile(shown, mediaDir);
+  const part = withPaths(shown, mediaDir);
   if (step === 'look-up') {
     const { sendTimeoutMs } = settings;
     const found = await lookUp(channel, { part, since: mayHaveArrivedSince ?? 0, log, sendTimeoutMs });
@@ -297,11 +297,11 @@ async function callPlatform(
   return applyBackoff(result, attempts, settings);
 }
 
-function withFile(part: Outbound, mediaDir: string): Outbound {
+function withPaths(part: Outbound, mediaDir: string): Outbound {
   const { content } = part;
-  return content.kind === 'media'
-    ? { ...part, content: { ...content, path: resolve(mediaDir, content.path) } }
-    : part;
+  if (content.kind !== 'media') return part;
+  const files = filesOf(content).map((file) => ({ ...file, path: resolve(mediaDir, file.path) }));
+  return { ...part, content: withFiles(content, files) };
 }
 
 const settleAgainMs = 500;

@@ -9,8 +9,9 @@ import {
   type ToolSendResult,
 } from '../store/delivery/tool-send.ts';
 
-/** A tool's message after its send: the worst state of its parts, how many of them were sent, and all receipts. */
-export type ToolSendEnd = ToolSendResult & PartState & { readonly sentParts: number };
+/** A tool's message after its send: the worst state of its parts, how many were sent of how many, and all receipts. */
+export type ToolSendEnd = ToolSendResult &
+  PartState & { readonly sentParts: number; readonly allParts: number };
 
 /** Sends messages from tools and waits for the result. */
 export interface ToolSender {
@@ -45,12 +46,18 @@ export function createToolSender(deps: {
       const until = clock.now() + patienceMs;
       while (true) {
         const change = waiting.promise;
-        const states = await store.read(readPartStates, { keys: posted.keys });
+        const states = await store.read(readPartStates, { runId: posting.runId, key: posting.key });
         const worst = worstOf(states);
         const isOpen = worst.state === 'pending' || worst.state === 'sending';
         const sentParts = states.filter(({ state }) => state === 'sent').length;
         if (!isOpen || signal.aborted || clock.now() >= until)
-          return { ...posted, ...worst, receipts: states.flatMap(({ receipts }) => receipts), sentParts };
+          return {
+            ...posted,
+            ...worst,
+            receipts: states.flatMap(({ receipts }) => receipts),
+            sentParts,
+            allParts: states.length,
+          };
         // Other processes end parts without notifying this one: check once a second.
         await Promise.race([change, clock.wait(1_000, signal)]);
       }

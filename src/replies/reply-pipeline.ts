@@ -11,6 +11,7 @@ import type { Part } from '#contracts/part.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './dedupe.ts';
+import { captioned, mediaMessages } from './media-messages.ts';
 import { sanitizeOutbound } from './scaffolding.ts';
 import { judgeSilence, type Silence, type SilenceContext } from './silence.ts';
 import { isInvisible } from './text-shaper.ts';
@@ -23,6 +24,8 @@ export type ReplyInput = {
   readonly isCut?: boolean;
   /** Blocks of the answer were sent while it was written, so the parts only continue it. */
   readonly isBegun?: boolean;
+  /** A preview is shown, which becomes the text. */
+  readonly hasPreview?: boolean;
   /** Files that are sent with the answer, whatever happens to the text. */
   readonly media?: readonly ReplyMedia[];
   /** The tool of the run that failed last, if any did. */
@@ -31,7 +34,8 @@ export type ReplyInput = {
   /** Undefined when the answer is only recorded. */
   readonly route: ReplyRoute | undefined;
   readonly chatKind: 'dm' | 'group';
-  readonly capabilities: Pick<Capabilities, 'text' | 'canReact'>;
+  readonly capabilities: Pick<Capabilities, 'text' | 'canReact'> &
+    Partial<Pick<Capabilities, 'caption' | 'media' | 'isSessionBound'>>;
   readonly silenceContext: SilenceContext;
   readonly replyToMode: ReplyToMode;
   readonly texts: ChatTexts;
@@ -45,6 +49,8 @@ export type ReplyMedia = {
   readonly source: string;
   readonly mimeType: string;
   readonly name: string;
+  readonly sizeBytes?: number | undefined;
+  readonly asVoice?: true | undefined;
 };
 
 /** Most files sent with one answer. */
@@ -90,12 +96,11 @@ export function planReply(
   texts: readonly FormattedText[],
 ): ReplyPlan {
   const media = withoutSentMedia(input.media ?? [], input.toolSends, input.route);
-  const contents = [
-    ...texts.map((text): OutboundContent => ({ kind: 'text', text })).filter(isVisible),
-    ...media
-      .slice(0, maxMedia)
-      .map(({ source: _, ...file }): OutboundContent => ({ kind: 'media', ...file })),
-  ];
+  const contents = contentsOf(
+    input,
+    texts.filter(({ text }) => !isInvisible(text)),
+    media.slice(0, maxMedia),
+  );
   if (contents.length > 0 || input.isBegun) {
     const threaded = threadParts(contents, { ...input, purpose: 'reply' }, replyTag);
     const parts = [...threaded, ...leftOutLine(input, media.length - maxMedia)];
@@ -104,6 +109,21 @@ export function planReply(
   }
   if (decided.kind !== 'text') return decided;
   return planNothingLeft(input);
+}
+
+/** The text is a caption where people are used to that; a client shows it as it was streamed, with the files below. */
+function contentsOf(
+  { capabilities, isBegun, hasPreview }: ReplyInput,
+  texts: readonly FormattedText[],
+  files: readonly ReplyMedia[],
+): readonly OutboundContent[] {
+  const media = mediaMessages(
+    files.map(({ source: _, asVoice, ...file }) => ({ ...file, ...(asVoice && { asVoice }) })),
+    capabilities.media,
+  );
+  const { caption, ...uncaptioned } = capabilities;
+  const isOwn = isBegun || hasPreview || capabilities.isSessionBound;
+  return captioned(texts, media, isOwn ? uncaptioned : capabilities);
 }
 
 /** Reports a failure of the run itself: a short line in a DM, a reaction in a group. `notice`: a more specific text. */
@@ -155,10 +175,6 @@ function planNothingLeft(input: ReplyInput): ReplyPlan {
   const { answerCutEmpty, answerEmpty } = input.texts;
   const { parts } = shapeInternalFailure(input, input.isCut ? answerCutEmpty : answerEmpty);
   return { kind: 'fallback', why: input.isCut ? 'cut off before an answer' : 'empty answer', parts };
-}
-
-function isVisible(content: OutboundContent): boolean {
-  return content.kind !== 'text' || !isInvisible(content.text.text);
 }
 
 function noticeParts(

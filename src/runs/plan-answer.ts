@@ -62,6 +62,8 @@ export type AnswerShaping = AnswerScene & {
   /** Says whether the model has seen the message with this platform id in the conversation it answers. */
   hasSeen(messageId: string): Promise<boolean>;
   readonly display: DisplayChoice;
+  /** A preview of it is shown. */
+  readonly hasPreview?: boolean;
   /** Blocks that were sent of the answer while it was written. */
   readonly blocks?: BlocksSent | undefined;
   /** Has hooks judge the complete text; absent: it is sent as it is. */

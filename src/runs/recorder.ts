@@ -283,7 +283,8 @@ export class RunRecorder {
     const blocks = await this.blocks?.finish();
     const silence = await silenceContextOf(store, this.#run, message);
     const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
-    const shaping = { ...this.#scene(), shaper, silence, hasSeen, display, blocks, prepare };
+    const shown = { hasPreview: preview !== undefined, blocks };
+    const shaping = { ...this.#scene(), shaper, silence, hasSeen, display, ...shown, prepare };
     const plan = await planAnswer(message, shaping, this.#tools.actions);
     const modelCalls = calls.ended();
     const commit = (sender?: DeliveryPolicy) =>

@@ -238,6 +238,8 @@ const attachedSchema = z.array(
     source: z.string(),
     mimeType: z.string(),
     name: z.string(),
+    sizeBytes: z.number().optional(),
+    asVoice: z.literal(true).optional(),
   }),
 );
 

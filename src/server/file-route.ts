@@ -44,7 +44,7 @@ const gone: Refusal = { status: 404, code: 'not_found', text: 'This file is no l
 /** Adds the route. */
 export function mountFiles(app: FastifyInstance, { store, mediaDir }: FileRouteDeps): void {
   serveCall(app, call, async ({ message }, { request, reply }) => {
-    const file = await store.read(findSentFile, { key: message });
+    const file = await store.read(findSentFile, { id: message });
     if (file === undefined || !mayRead(request.identity, file.laneKey))
       return refuseReadably(reply, notFound);
     const opened = await openStored(mediaDir, file.path);

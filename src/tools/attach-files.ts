@@ -19,10 +19,16 @@ type AttachedFile = {
   readonly source: string;
   readonly mimeType: string;
   readonly name: string;
+  readonly sizeBytes: number;
+  readonly asVoice?: true;
 };
 
 /** Tools come from plugins and may return anything. */
-const fileSchema = z.object({ path: z.string().min(1).max(4096), name: z.string().max(255).optional() });
+const fileSchema = z.object({
+  path: z.string().min(1).max(4096),
+  name: z.string().max(255).optional(),
+  asVoice: z.boolean().optional(),
+});
 
 /**
  * Returns the output with what became of its files: the attached ones in its metadata, and a line about each file for
@@ -41,7 +47,10 @@ export async function attachFiles(
     const file = fileSchema.safeParse(given).data;
     const result = file === undefined ? 'a file without a path' : await attach(deps, file, ctx);
     if (typeof result === 'string') lines.push(`[not attached: ${result}]`);
-    else attached.push(result);
+    else {
+      attached.push(result);
+      if (file?.asVoice && !result.asVoice) lines.push(`[${result.name} isn't Ogg Opus: sent as a file]`);
+    }
   }
   if (files.length > maxResultFiles)
     lines.push(`[not attached: ${files.length - maxResultFiles} more files]`);
@@ -57,7 +66,7 @@ export async function attachFiles(
 /** Copies one file. Returns a text that says why if it can't be sent. */
 async function attach(
   deps: AttachFilesDeps,
-  { path, name }: z.output<typeof fileSchema>,
+  { path, name, asVoice }: z.output<typeof fileSchema>,
   { run, signal }: ToolContext,
 ): Promise<AttachedFile | string> {
   const shown = oneLine(path).slice(0, 200);
@@ -68,9 +77,10 @@ async function attach(
     const [copy] = await copyOutgoing(deps, { run, paths: [path], maxBytes, signal });
     if (copy === undefined) return shown;
     const own = basename(oneLine(name ?? ''));
-    const { path: copied, mimeType } = copy;
+    const { isOggOpus, ...copied } = copy;
     const source = resolve(run.workspace, path);
-    return { path: copied, source, mimeType, name: own === '' ? copy.name : own };
+    const named = { ...copied, source, name: own === '' ? copy.name : own };
+    return asVoice && isOggOpus ? { ...named, asVoice } : named;
   } catch (error) {
     return error instanceof Error ? oneLine(error.message) : shown;
   }

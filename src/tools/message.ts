@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
@@ -11,9 +10,10 @@ import { hookRunOf } from '../hooks/hook-run.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import { prepareMessage } from '../hooks/prepare-message.ts';
 import type { ToolSender } from '../outbox/tool-sender.ts';
+import { captioned, type FileToSend, mediaMessages } from '../replies/media-messages.ts';
 import { judgeWritten } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
-import { copyOutgoing, type OutgoingFilesDeps } from './outgoing-files.ts';
+import { copyOutgoing, type OutgoingFile, type OutgoingFilesDeps } from './outgoing-files.ts';
 import { callOf, readReference, refused, type SendEnd, sendParts, withoutEmpty } from './send-parts.ts';
 
 export type MessageToolDeps = OutgoingFilesDeps & {
@@ -100,13 +100,14 @@ async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   const isRepeat = ctx.isRepeat === true && (await call.toolSender.isPosted(callOf(call)));
   const text = isRepeat ? written : await askHooks(call, written);
   // A message stored by an earlier attempt stays unchanged, whatever has happened to its files.
-  const contents = isRepeat ? [] : await contentsOf(call, { text, paths });
+  const { asVoice = false } = action;
+  const { contents, note } = isRepeat ? nothing : await contentsOf(call, { text, paths, asVoice });
   const end = await sendParts(call, { contents, ...(quotes !== undefined && { quotes }) });
   if (end.state === 'failed') throw refused(failureOf(end));
   const media = paths.map((path) => resolve(run.workspace, path));
   const sent = { state: end.state, route: end.route, text, media };
   const says = end.state === 'sent' ? `Sent${idsOf(call, end)}.` : notKnown;
-  return { text: says, metadata: { sent, messageIds: end.receipts } };
+  return { text: `${says}${note}`, metadata: { sent, messageIds: end.receipts } };
 }
 
 /** Returns the text as hooks have left it. Throws for the model to read if one has cancelled it. */
@@ -117,26 +118,36 @@ async function askHooks({ hooks, run, route }: Call, text: string): Promise<stri
   throw refused(`Not sent: ${prepared.reason} (hook ${prepared.by})`);
 }
 
-type Written = { readonly text: string; readonly paths: readonly string[] };
+type Written = { readonly text: string; readonly paths: readonly string[]; readonly asVoice: boolean };
 
-/** Builds the contents: the text, then the files. A short text becomes the caption of the first file. */
-async function contentsOf(call: Call, { text, paths }: Written): Promise<readonly OutboundContent[]> {
+/** `note`: what the model should know about how files were sent; empty if nothing. */
+type Contents = { readonly contents: readonly OutboundContent[]; readonly note: string };
+
+const nothing: Contents = { contents: [], note: '' };
+
+/** Builds the contents: the text, or a caption, and the files. */
+async function contentsOf(call: Call, { text, paths, asVoice }: Written): Promise<Contents> {
   const { shaper, abilities, run, ctx } = call;
   const limits = abilities?.text ?? { maxLength: 2000 };
-  const shaped = text.trim() === '' ? [] : await shaper.shape(text, limits);
-  const texts = shaped.map((each): OutboundContent => ({ kind: 'text', text: each }));
+  const texts = text.trim() === '' ? [] : await shaper.shape(text, limits);
   if (texts.length + paths.length === 0) throw refused('There is nothing to send in this text.');
-  if (paths.length === 0) return texts;
   const maxBytes = abilities?.media?.maxBytes ?? 0;
-  const [first, ...rest] = await copyOutgoing(call, { run, paths, maxBytes, signal: ctx.signal });
-  const [caption] = shaped;
-  const fits =
-    caption && shaped.length === 1 && lengthOf(caption, limits) <= (abilities?.caption?.maxLength ?? 0);
-  return fits && first ? [{ ...first, caption }, ...rest] : [...texts, ...(first ? [first] : []), ...rest];
+  const copies =
+    paths.length === 0 ? [] : await copyOutgoing(call, { run, paths, maxBytes, signal: ctx.signal });
+  const files = copies.map(
+    ({ isOggOpus, ...file }): FileToSend => (asVoice && isOggOpus ? { ...file, asVoice } : file),
+  );
+  const contents = captioned(texts, mediaMessages(files, abilities?.media), { ...abilities, text: limits });
+  return { contents, note: asVoice && copies.length > 0 ? voiceNote(copies, abilities) : '' };
 }
 
-function lengthOf(text: FormattedText, { nativeLength }: Capabilities['text']): number {
-  return nativeLength?.(text) ?? text.text.length;
+function voiceNote(files: readonly OutgoingFile[], abilities: Capabilities | undefined): string {
+  if (abilities?.media?.voice === undefined)
+    return ' As a file: this network takes no voice messages from me.';
+  const others = files.filter(({ isOggOpus }) => !isOggOpus).map(({ name }) => name);
+  return others.length === 0
+    ? ''
+    : ` Not as voice messages, because they aren't Ogg Opus: ${others.join(', ')}.`;
 }
 
 function quotedBy({ abilities, run, toLane }: Call, named: string): MessageId {
@@ -186,10 +197,10 @@ function idsOf({ abilities }: Call, { receipts }: SendEnd): string {
   return receipts.length === 1 ? ` as message ${receipts[0]}` : ` as messages ${receipts.join(', ')}`;
 }
 
-/** Describes a failed send. The parts of a message are sent one after the other, and none after one that failed. */
-function failureOf({ sentParts, keys, problem = 'the network refused it' }: SendEnd): string {
+/** Describes a failed send. The parts of a message are sent one after the other; after a text that failed, none is. */
+function failureOf({ sentParts, allParts, problem = 'the network refused it' }: SendEnd): string {
   if (sentParts === 0) return `It was not delivered: ${problem}`;
-  return `Only its beginning was delivered (${sentParts} of ${keys.length} messages), but not the rest: ${problem}`;
+  return `Only a part of it was delivered (${sentParts} of ${allParts} messages), but not the rest: ${problem}`;
 }
 
 function unsupported(what: string): ParleyError {
@@ -207,7 +218,13 @@ const to = z.string().max(2_048).optional();
 const written = z.object({
   action: z.enum(['send', 'react', 'edit', 'delete']).default('send'),
   text: text.optional().describe('For send and edit: what to say, in Markdown.'),
-  files: files.optional().describe('For send: paths of workspace files to send along.'),
+  files: files
+    .optional()
+    .describe('For send: paths of workspace files to send along; pictures and videos become an album.'),
+  asVoice: z
+    .boolean()
+    .optional()
+    .describe('For send: whether Ogg Opus among the files is a voice message. Other files stay files.'),
   replyTo: reference
     .optional()
     .describe(
@@ -226,6 +243,7 @@ const actions = z.discriminatedUnion('action', [
       action: z.literal('send'),
       text: text.optional(),
       files: files.optional(),
+      asVoice: z.boolean().optional(),
       replyTo: reference.optional(),
       to,
     })

@@ -5,12 +5,12 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
-import type { OutboundContent } from '#contracts/outbound.ts';
+import type { OutboundFile } from '#contracts/outbound.ts';
 import { lowestAuthority } from '#contracts/outcome.ts';
 import type { ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import { hasRoom, newOutgoingName } from '../inbound/media.ts';
-import { sniffType } from '../media/sniff.ts';
+import { isOggOpus, sniffType } from '../media/sniff.ts';
 
 export type OutgoingFilesDeps = {
   readonly mediaDir: string;
@@ -20,7 +20,8 @@ export type OutgoingFilesDeps = {
   readerFor(run: ToolRun): WorkspaceReader | undefined;
 };
 
-export type OutgoingFile = Extract<OutboundContent, { kind: 'media' }>;
+/** A copy in the media folder. */
+export type OutgoingFile = OutboundFile & { readonly sizeBytes: number; readonly isOggOpus: boolean };
 
 /**
  * Copies the files to send. Throws ParleyError `tool_failed` for the first one that can't be sent, and then sends none.
@@ -52,8 +53,8 @@ export async function copyOutgoing(
     for (const path of paths) {
       const bytes = await reader.read(run.workspace, path, limits);
       if (bytes.length === 0) throw new ParleyError('tool_failed', `${path} is empty.`);
-      const mimeType = sniffType(bytes);
-      files.push({ kind: 'media', path: await keep(mediaDir, bytes), mimeType, name: basename(path) });
+      const known = { mimeType: sniffType(bytes), sizeBytes: bytes.length, isOggOpus: isOggOpus(bytes) };
+      files.push({ path: await keep(mediaDir, bytes), name: basename(path), ...known });
     }
     return files;
   } catch (error) {

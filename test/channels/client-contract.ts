@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
+import { filesOf } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineReader } from '#contracts/timeline.ts';
 import { patienceMs } from '../support/patience.ts';
@@ -58,7 +59,8 @@ export function clientContract(name: string, { capabilities, route, host: open }
 /** Notes where the files of parts are: for clients that is the media folder. */
 function notingFolders(adapter: ChannelAdapter, folders: Set<string>): ChannelAdapter {
   const send: ChannelAdapter['send'] = (outbound, signal) => {
-    if (outbound.content.kind === 'media') folders.add(dirname(outbound.content.path));
+    const files = outbound.content.kind === 'media' ? filesOf(outbound.content) : [];
+    for (const { path } of files) folders.add(dirname(path));
     return adapter.send(outbound, signal);
   };
   return { ...adapter, send };

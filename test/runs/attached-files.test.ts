@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { filesOf } from '#contracts/outbound.ts';
 import type { Tool, ToolOutput } from '../../src/contracts/tool.ts';
 import type { StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
@@ -21,7 +22,11 @@ const sentIn: StoreQuery<string, readonly string[]> = {
     return (await parts.orderBy('place').execute()).map((row) => {
       const content = json.outbound(row.content);
       if (content.kind === 'text') return content.text.text;
-      return content.kind === 'media' ? `file ${content.name}` : content.kind;
+      return content.kind === 'media'
+        ? filesOf(content)
+            .map(({ name }) => `file ${name}`)
+            .join(', ')
+        : content.kind;
     });
   },
 };

@@ -29,7 +29,7 @@ async function call(input: object, end: Partial<ToolSendEnd> = {}, replyTo = '41
     send: async (posting: ToolSendInput): Promise<ToolSendEnd> => {
       postings.push(posting);
       const { route } = posting;
-      const sent = { state: 'sent', problem: undefined, receipts: [], sentParts: 1 } as const;
+      const sent = { state: 'sent', problem: undefined, receipts: [], sentParts: 1, allParts: 1 } as const;
       return { ...sent, keys: ['0'], route, conversationKey: '', ...end };
     },
   };

@@ -40,7 +40,7 @@ export async function call(input: object, { end = {}, by = {}, isPosted, ...chan
           postings.push(posting);
           for (const content of contents) if (content.kind === 'text') sent.push(content.text.text);
           const keys = contents.map((_, index) => String(index));
-          return { ...posted, keys, route, sentParts: keys.length, ...end };
+          return { ...posted, keys, route, sentParts: keys.length, allParts: keys.length, ...end };
         },
       },
       shaper: shaping.shaper,

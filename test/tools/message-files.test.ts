@@ -1,6 +1,7 @@
 import { link, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { filesOf } from '#contracts/outbound.ts';
 import { withoutSentMedia } from '../../src/replies/dedupe.ts';
 import { parseToolSend } from '../../src/runs/tool-turns.ts';
 import { exampleCapabilities } from '../channels/example/capabilities.ts';
@@ -35,7 +36,7 @@ async function send(input: object, { by = {}, ...changes }: Circumstances = {}) 
     throw error;
   });
   const contents = result.postings.flatMap((posting) => posting.contents);
-  const media = contents.flatMap((content) => (content.kind === 'media' ? [content] : []));
+  const media = contents.flatMap((content) => (content.kind === 'media' ? filesOf(content) : []));
   return { ...result, contents, media, bytesOf: (name: string) => readFile(join(mediaDir, name), 'utf8') };
 }
 

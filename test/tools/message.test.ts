@@ -42,7 +42,7 @@ it('says that nothing was delivered only if nothing was', async () => {
     'It was not delivered: not allowed here',
   );
   await expect(callWith(text, { end: { ...refused, sentParts: 1 } })).rejects.toThrow(
-    /^Only its beginning was delivered \(1 of \d messages\), but not the rest: not allowed here$/,
+    /^Only a part of it was delivered \(1 of \d messages\), but not the rest: not allowed here$/,
   );
 });
 

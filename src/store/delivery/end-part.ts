@@ -96,14 +96,14 @@ async function noteForAgent(
 
 const deliveryNotes = 50;
 
-/** Fails the part and the rest of its answer, whose end is useless without its beginning. */
+/** Fails the part and the rest of its answer, whose end is useless without its beginning; a file costs only itself. */
 export async function failAnswer(
   tx: Tx,
   { partKey, problem }: { partKey: string; problem: string },
 ): Promise<void> {
   await endPart(tx, { key: partKey, state: 'failed', problem });
   const part = await findRow(tx, 'outbox', partKey, ['answer', 'content', 'purpose']);
-  if (!part?.answer || isRemoval(part)) return;
+  if (!part?.answer || isRemoval(part) || json.outbound(part.content).kind === 'media') return;
   await failRestOf(tx, part.answer);
 }
 

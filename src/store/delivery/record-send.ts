@@ -15,6 +15,7 @@ import { changeRow, findRow, readRow } from '../base/row-access.ts';
 import { markUnreachable, moveConversation, movedTo } from './conversation.ts';
 import { type AskedWait, endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
 import { refundAttempt, removePart } from './part.ts';
+import { keepCaption, splitAlbum } from './split-part.ts';
 
 /** The result of a send, once retries are counted. */
 export type SendOutcome =
@@ -58,6 +59,7 @@ export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWai
     case 'exhausted':
       // These attempts didn't arrive, but the one that was cut off before them may have.
       if (mayHaveArrivedSince !== undefined) return settleUnknown(tx, settling, result.reason);
+      await keepCaption(tx, partKey);
       return failAnswer(tx, { partKey, problem: result.reason });
     case 'failed':
       return settleFailure(tx, settling, result);
@@ -154,6 +156,10 @@ async function settleFailure(
     repairFor(failure, { ...part, route, content: json.outbound(part.content) }, tx) ??
     (await followMove(tx, failure, conversationKey));
   if (repair === undefined) {
+    if (failure.kind === 'rejected') {
+      if (await splitAlbum(tx, { partKey, problem })) return;
+      await keepCaption(tx, partKey);
+    }
     await failAnswer(tx, { partKey, problem });
     if (failure.kind === 'unreachable') await markUnreachable(tx, conversationKey);
     return;

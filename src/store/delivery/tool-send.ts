@@ -1,7 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import { type MessageId, messageId } from '#contracts/ids.ts';
 import type { MessagePart } from '#contracts/message.ts';
-import type { OutboundContent } from '#contracts/outbound.ts';
+import { filesOf, type OutboundContent } from '#contracts/outbound.ts';
 import { type ReplyRoute, withoutQuote } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json, type StoredContent } from '../base/json.ts';
@@ -146,7 +146,8 @@ function wordsOf(content: OutboundContent): readonly string[] {
   if (content.kind === 'text' || content.kind === 'edit') return [content.text.text];
   if (content.kind !== 'media') return [];
   const caption = content.caption?.text ?? '';
-  return [`[file ${content.name}]${caption === '' ? '' : ` ${caption}`}`];
+  const names = filesOf(content).map(({ name }) => `[file ${name}]`);
+  return [[...names, ...(caption === '' ? [] : [caption])].join(' ')];
 }
 
 /** The state of a part, or the worst of several. */
@@ -156,17 +157,19 @@ export type PartState = {
   readonly receipts: readonly string[];
 };
 
-/** Reads the states of parts by their keys; unknown keys are left out. */
-export const readPartStates: StoreQuery<{ readonly keys: readonly string[] }, readonly PartState[]> = {
+/** Names parts by their keys, or all those of a call: it has more than it stored if the network refused an album. */
+type WantedParts = { readonly keys: readonly string[] } | Pick<ToolSendInput, 'runId' | 'key'>;
+
+/** Reads the states of parts; unknown ones are left out. */
+export const readPartStates: StoreQuery<WantedParts, readonly PartState[]> = {
   query: 'readPartStates',
-  run: async (tx, { keys }) => {
-    const rows = await tx.db
-      .selectFrom('outbox')
-      .select(['state', 'problem', 'receipts'])
-      .where('key', 'in', keys)
-      .orderBy('place')
-      .execute();
-    return rows.map((row) => ({
+  run: async (tx, wanted) => {
+    const parts = tx.db.selectFrom('outbox').select(['state', 'problem', 'receipts']).orderBy('place');
+    const named =
+      'keys' in wanted
+        ? parts.where('key', 'in', wanted.keys)
+        : parts.where('runId', '=', wanted.runId).where('answer', '=', wanted.key);
+    return (await named.execute()).map((row) => ({
       state: row.state,
       problem: row.problem ?? undefined,
       receipts: json.strings(row.receipts),
@@ -220,7 +223,7 @@ async function withTarget(tx: Tx, place: ToolPlace, content: OutboundContent): P
     }
     case 'edit':
     case 'delete':
-      return { ...content, messageId: await findChangeable(tx, place, content) };
+      return withOwnTarget(tx, place, content);
     default:
       return content satisfies never;
   }
@@ -228,7 +231,7 @@ async function withTarget(tx: Tx, place: ToolPlace, content: OutboundContent): P
 
 type OwnChange = Extract<OutboundContent, { kind: 'edit' | 'delete' }>;
 
-async function findChangeable(tx: Tx, place: ToolPlace, change: OwnChange): Promise<MessageId> {
+async function withOwnTarget(tx: Tx, place: ToolPlace, change: OwnChange): Promise<OwnChange> {
   const id = await resolve(tx, place, change.messageId);
   const own = await findOwn(tx, place, id);
   if (!own) throw new ParleyError('invalid_input', `Message ${id} isn't one that you have sent here.`);
@@ -236,9 +239,10 @@ async function findChangeable(tx: Tx, place: ToolPlace, change: OwnChange): Prom
   if (place.onlyRun !== undefined && own.runId !== place.onlyRun)
     throw new ParleyError('invalid_input', 'A guest can only have messages of this turn changed or removed.');
   const { kind } = json.outbound(own.content);
-  if (change.kind === 'edit' && (kind === 'media' || kind === 'action'))
+  if (change.kind === 'edit' && kind === 'action')
     throw new ParleyError('invalid_input', `Message ${id} is no text, so it cannot be edited.`);
-  return id;
+  const isCaption = change.kind === 'edit' && kind === 'media';
+  return { ...change, messageId: id, ...(isCaption && { isCaption }) };
 }
 
 /** Refuses an id from before the group moved: message ids start over there, so it would name a different message. */

@@ -3,7 +3,12 @@ import { sentFile } from '#channel-kit/client-delivery.ts';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { skipped, textOf } from '#contracts/message.ts';
-import type { AskedCommand } from '#contracts/outbound.ts';
+import {
+  type AskedCommand,
+  fileMessageId,
+  filesOf as filesOfPart,
+  type OutboundFile,
+} from '#contracts/outbound.ts';
 import type { TimelineItem, TimelineStep } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { type InboxContent, json, type StoredContent } from '../base/json.ts';
@@ -21,15 +26,22 @@ export const readTimeline: StoreQuery<TimelineRequest, readonly TimelineItem[]> 
   query: 'readTimeline',
   run: async (tx, request) => {
     const end = await readEnd(tx, request.laneKey);
-    const asked = new Map<number, TimelineItem>();
-    const items = [...(await readSaid(tx, request)), ...(await readAnswered(tx, request, asked))];
+    const beside: Beside = { before: new Map(), after: new Map() };
+    const items = [...(await readSaid(tx, request)), ...(await readAnswered(tx, request, beside))];
     items.sort((a, b) => a.position - b.position);
     const page = request.after === undefined ? items.slice(-request.limit) : items.slice(0, request.limit);
     const shown = page.filter(({ position }) => position < end);
     // Added after the limit, because a client reads on after the position of a stored row.
-    return shown.flatMap((item) => [asked.get(item.position) ?? [], item].flat());
+    return shown.flatMap((item) => [
+      ...(beside.before.get(item.position) ?? []),
+      item,
+      ...(beside.after.get(item.position) ?? []),
+    ]);
   },
 };
+
+/** Items without a row of their own, by the position of one: the command that it answers, and more files of an album. */
+type Beside = Readonly<Record<'before' | 'after', Map<number, readonly TimelineItem[]>>>;
 
 /**
  * Reads the lane's end, before which everything is stored. Each later query sees the commits of its own moment, so it
@@ -123,11 +135,11 @@ async function pendingAnswers(tx: Tx, rows: readonly EndedRow[]): Promise<Readon
   return new Set(open.map(({ answer }) => answer));
 }
 
-/** Reads the parts that were sent, and puts the commands that they answer into `asked`, by the answer's position. */
+/** Reads the parts that were sent, and puts what they show beside their own message into `beside`. */
 async function readAnswered(
   tx: Tx,
   { laneKey, after, limit }: TimelineRequest,
-  asked: Map<number, TimelineItem>,
+  beside: Beside,
 ): Promise<readonly TimelineItem[]> {
   const rows = await tx.db
     .selectFrom('outbox')
@@ -151,25 +163,40 @@ async function readAnswered(
     if (content.kind !== 'text' && content.kind !== 'edit' && content.kind !== 'media') return [];
     const { text, spans } = (content.kind === 'media' ? content.caption : content.text) ?? plainText('');
     const { channel, replyTo } = json.route(row.route);
-    if ('asked' in content && content.asked) asked.set(row.seq ?? 0, askedItem(row, content.asked, channel));
+    const position = row.seq ?? 0;
+    const item: TimelineItem = {
+      position,
+      at: row.createdAt,
+      author: row.purpose === 'notice' ? { kind: 'notice' } : { kind: 'agent' },
+      messageId: row.key,
+      channel,
+      text: '',
+      state: row.state,
+    };
+    if ('asked' in content && content.asked)
+      beside.before.set(position, [askedItem(row, content.asked, channel)]);
+    const [file, ...more] = content.kind === 'media' ? filesOfPart(content) : [];
+    beside.after.set(
+      position,
+      more.map((one, index) => fileItem(item, one, index + 1)),
+    );
     return [
       {
-        position: row.seq ?? 0,
-        at: row.createdAt,
-        author: row.purpose === 'notice' ? { kind: 'notice' } : { kind: 'agent' },
-        messageId: row.key,
-        channel,
+        ...item,
         text,
         ...(spans.length > 0 && { spans }),
         ...(replyTo !== undefined && { replyTo }),
         ...buttonsOf(content),
-        ...(content.kind === 'media' && { file: sentFile(content, content.path) }),
-        state: row.state,
+        ...(file && { file: sentFile(file, file.path) }),
         ...(before && { steps: before }),
         ...(markdown !== undefined && markdown !== text && { markdown }),
       },
     ];
   });
+}
+
+function fileItem(item: TimelineItem, file: OutboundFile, index: number): TimelineItem {
+  return { ...item, messageId: fileMessageId(item.messageId, index), file: sentFile(file, file.path) };
 }
 
 function buttonsOf(content: StoredContent) {

@@ -14,8 +14,8 @@ const route: ReplyRoute = {
   account: accountId('1100'),
   conversation: conversationId('1200'),
 };
-const callOf = (content: OutboundContent, place: Partial<ReplyRoute> = {}, sizeBytes?: number) =>
-  toCall({ key: partKey('run:1:t'), route: { ...route, ...place }, content }, sizeBytes);
+const callOf = (content: OutboundContent, place: Partial<ReplyRoute> = {}, sizeBytes = 0) =>
+  toCall({ key: partKey('run:1:t'), route: { ...route, ...place }, content }, { sizes: [sizeBytes] });
 const text = (value: string): OutboundContent => ({ kind: 'text', text: plainText(value) });
 const media = { kind: 'media', path: '/tmp/a.png', mimeType: 'image/png', name: 'a.png' } as const;
 const edit = { kind: 'edit', messageId: messageId('7'), text: plainText('new') } as const;
@@ -66,7 +66,7 @@ describe('a send', () => {
     const named = { ...media, name: 'a/"b".png', caption: plainText('look') };
     expect(callOf(named, {}, 10)).toMatchObject({
       body: { content: 'look', attachments: [{ id: '0', filename: 'a__b_.png' }] },
-      file: { path: '/tmp/a.png', name: 'a__b_.png', mimeType: 'image/png' },
+      files: [{ path: '/tmp/a.png', name: 'a__b_.png', mimeType: 'image/png', sizeBytes: 10 }],
     });
     expect(callOf(media, {}, 11 * 1024 * 1024)).toMatchObject({ method: 'none' });
   });

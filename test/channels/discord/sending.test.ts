@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { plainText } from '#contracts/formatted-text.ts';
 import { messageId, partKey } from '#contracts/ids.ts';
 import { discordRates } from '../../platforms/discord/rates.ts';
+import { anOggOpus } from '../../support/ogg-opus.ts';
 import { recordingLog } from '../../support/silent-log.ts';
-import { aDiscordStage, aText, forever, replyingTo } from './discord-stage.ts';
+import { aDiscordStage, aText, type DiscordStage, forever, replyingTo } from './discord-stage.ts';
 
 const onSend = { route: 'POST /channels/:channel/messages' };
 
@@ -257,5 +258,92 @@ describe('files', () => {
     const outbound = { key: partKey('file'), route: route(dm.id), content };
     expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
     expect(server.botMessages(dm.id)).toMatchObject([{ files: [{ name: 'plan.txt', sizeBytes: 6 }] }]);
+  });
+
+  it('sends several files in one message, and finds it again after an answer was lost', async () => {
+    const { server, dm, dataDir, route, begin } = await aDiscordStage();
+    const { adapter } = await begin();
+    const files = ['a.png', 'b.pdf'].map((name) => ({
+      ...{ path: join(dataDir, name), name, mimeType: 'image/png' },
+    }));
+    for (const { path, name } of files) await writeFile(path, Buffer.alloc(70_000, name));
+    const content = { kind: 'media', files, caption: plainText('both') } as const;
+    const outbound = { key: partKey('album'), route: route(dm.id), content };
+    server.fault({ kind: 'drop-answer' }, onSend);
+    expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'unknown' });
+    const [shown] = server.botMessages(dm.id);
+    expect(await adapter.send(outbound, forever)).toEqual({ kind: 'sent', receipts: [shown?.id] });
+    expect(server.botMessages(dm.id)).toMatchObject([
+      { text: 'both', files: [{ name: 'a.png' }, { name: 'b.pdf', sizeBytes: 70_000 }] },
+    ]);
+    const found = await adapter.lookup.find(outbound, Date.now() - 1000, forever);
+    expect(found).toEqual({ kind: 'candidates', messageIds: [shown?.id] });
+    const bytes = [...((shown?.files[1]?.bytes() ?? []) as Iterable<Uint8Array>)];
+    expect(Buffer.concat(bytes).equals(Buffer.alloc(70_000, 'b.pdf'))).toBe(true);
+  });
+
+  it('refuses files that are too large together', async () => {
+    const { dm, dataDir, route, begin } = await aDiscordStage();
+    const { adapter } = await begin();
+    const files = ['a', 'b'].map((name) => ({ path: join(dataDir, name), name, mimeType: 'image/png' }));
+    for (const { path } of files) await writeFile(path, Buffer.alloc(6_000_000));
+    const outbound = {
+      key: partKey('album'),
+      route: route(dm.id),
+      content: { kind: 'media', files } as const,
+    };
+    expect(await adapter.send(outbound, forever)).toMatchObject({
+      kind: 'failed',
+      failure: { kind: 'rejected' },
+    });
+  });
+});
+
+describe('voice messages', () => {
+  const aVoice = async ({ dataDir, route, dm }: DiscordStage, bytes: Buffer) => {
+    const path = join(dataDir, 'hello.ogg');
+    await writeFile(path, bytes);
+    const content = { kind: 'media', path, name: 'hello.ogg', mimeType: 'audio/ogg', asVoice: true } as const;
+    return { key: partKey('voice'), route: route(dm.id), content };
+  };
+
+  it('sends Ogg Opus as a voice message with its length and a waveform', async () => {
+    const stage = await aDiscordStage();
+    const { adapter } = await stage.begin();
+    const packets = Array.from({ length: 600 }, (_, index) => (index < 300 ? 30 : 300));
+    expect(await adapter.send(await aVoice(stage, anOggOpus(packets)), forever)).toMatchObject({
+      kind: 'sent',
+    });
+    const [shown] = stage.server.botMessages(stage.dm.id);
+    expect(shown).toMatchObject({ text: '', flags: 8192, files: [{ fields: { duration_secs: 12 } }] });
+    const points = Buffer.from(String(shown?.files[0]?.fields?.waveform), 'base64');
+    expect(points).toHaveLength(256);
+    expect([points[0], points[255]]).toEqual([26, 255]);
+  });
+
+  it.each([
+    ['voice messages are forbidden in the channel', 50_173],
+    ['Discord lacks something about it', 50_161],
+    ['its flags are not accepted', 50_035],
+  ])('sends a voice message as a file if %s', async (_why, code) => {
+    const stage = await aDiscordStage();
+    const { adapter } = await stage.begin();
+    stage.server.fault({ kind: 'refuse', status: 400, code, message: 'no' }, onSend);
+    const outbound = await aVoice(stage, anOggOpus([40, 50, 60]));
+    expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
+    const [shown] = stage.server.botMessages(stage.dm.id);
+    expect(shown).toMatchObject({ flags: 4, files: [{ name: 'hello.ogg' }] });
+    expect(shown?.files[0]).not.toHaveProperty('fields');
+  });
+
+  it.each([
+    ['damaged', Buffer.from('OggS, but no more than that, and not even a second page')],
+    ['without sound', anOggOpus([])],
+  ])('sends audio that is %s as a file', async (_why, bytes) => {
+    const stage = await aDiscordStage();
+    const { adapter } = await stage.begin();
+    expect(await adapter.send(await aVoice(stage, bytes), forever)).toMatchObject({ kind: 'sent' });
+    expect(stage.server.botMessages(stage.dm.id)).toMatchObject([{ flags: 4 }]);
+    expect(stage.posts()).toHaveLength(1);
   });
 });

@@ -4,7 +4,7 @@ import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts
 import { ParleyError } from '#contracts/errors.ts';
 import { accountId } from '#contracts/ids.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
-import { sizeOf } from '../../../src/channel-kit/send-result.ts';
+import { sizesOf } from '../../../src/channel-kit/send-result.ts';
 import { call } from './api.ts';
 import type { ExampleConfig } from './config.ts';
 import { callOf, resultOf } from './outbound.ts';
@@ -55,7 +55,7 @@ export class ExampleAdapter implements ChannelAdapter {
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
     const { content } = outbound;
-    const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
+    const [sizeBytes] = (await sizesOf(content)) ?? [];
     const wanted = callOf(outbound, sizeBytes);
     if (wanted.kind === 'rejected')
       return { kind: 'failed', failure: { kind: 'rejected' }, reason: wanted.reason };

@@ -1,7 +1,7 @@
 /** Reply part → platform call, and the platform's answer → result. Pure. */
 
 import { messageId } from '#contracts/ids.ts';
-import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import { filesOf, type Outbound, type SendResult } from '#contracts/outbound.ts';
 import { exampleCapabilities } from './capabilities.ts';
 
 export type Call =
@@ -41,9 +41,11 @@ export function callOf({ route, content }: Outbound, sizeBytes: number | undefin
     case 'media': {
       if (sizeBytes === undefined || sizeBytes > (exampleCapabilities.media?.maxBytes ?? 0))
         return { kind: 'rejected', reason: 'the file is gone, or larger than the network takes' };
-      const { name, caption = { text: '', spans: [] } } = content;
+      // The network has no albums.
+      const [{ name, path: file } = { name: '', path: '' }] = filesOf(content);
+      const { caption = { text: '', spans: [] } } = content;
       const body = { ...caption, thread: route.thread, quotes: route.replyTo, fileName: name };
-      return { kind: 'call', method: 'POST', path, body, file: content.path };
+      return { kind: 'call', method: 'POST', path, body, file };
     }
     default:
       return content satisfies never;

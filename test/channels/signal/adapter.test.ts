@@ -185,6 +185,18 @@ describe('outgoing files', () => {
     },
   );
 
+  it('sends several files in one message', async () => {
+    const files = ['a.png', 'b.pdf', 'c.ogg'].map((name) => ({
+      ...{ path: join(folder, name), name, mimeType: 'image/png' },
+    }));
+    for (const { path, name } of files) await writeFile(path, Buffer.alloc(70_001, name));
+    await receiptOf({ kind: 'media', files, caption: plainText('all three'), asVoice: true });
+    const [shown, ...more] = server.botMessages(ada);
+    expect([shown?.text, more]).toEqual(['all three', []]);
+    expect(shown?.attachments.map(({ fileName }) => fileName)).toEqual(['a.png', 'b.pdf', 'c.ogg']);
+    expect(Buffer.from(shown?.attachments[1]?.bytes ?? []).equals(Buffer.alloc(70_001, 'b.pdf'))).toBe(true);
+  });
+
   it('refuses files that are missing or empty without a call', async () => {
     const empty = join(folder, 'empty');
     await writeFile(empty, '');

@@ -97,15 +97,17 @@ describe('a send', () => {
       caption: plainText('look'),
     });
     expect(callOf(media('a.png'))).toEqual({
-      kind: 'send-file',
+      kind: 'send-files',
       request: { number: bot.number, recipients: [ada], message: 'look', text_mode: 'normal' },
-      file: { path: '/tmp/x', dataUri: 'data:image/png;filename=a.png;base64,' },
+      files: [{ path: '/tmp/x', dataUri: 'data:image/png;filename=a.png;base64,' }],
     });
     const nasty = callOf(media('a;base64,b"\n../x.png', 'image/png;base64,'));
     expect(nasty).toMatchObject({
-      file: { dataUri: 'data:application/octet-stream;filename=a_base64_b__.._x.png;base64,' },
+      files: [{ dataUri: 'data:application/octet-stream;filename=a_base64_b__.._x.png;base64,' }],
     });
-    expect(callOf(media(''))).toMatchObject({ file: { dataUri: 'data:image/png;filename=file;base64,' } });
+    expect(callOf(media(''))).toMatchObject({
+      files: [{ dataUri: 'data:image/png;filename=file;base64,' }],
+    });
   });
 
   it('makes no call for ids and texts that Signal does not accept', () => {

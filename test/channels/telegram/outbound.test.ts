@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId, messageId, partKey, threadId } from '#contracts/ids.ts';
-import type { OutboundContent } from '#contracts/outbound.ts';
+import type { OutboundContent, OutboundFile } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { failureOf } from '../../../channels/telegram/failures.ts';
 import { toCall } from '../../../channels/telegram/outbound.ts';
@@ -17,10 +17,10 @@ const route: ReplyRoute = {
   account: accountId('700'),
   conversation: conversationId('-1001'),
 };
-const callOf = (content: OutboundContent, place: Partial<ReplyRoute> = {}, sizeBytes?: number) =>
-  toCall({ key: partKey('r:1:t'), route: { ...route, ...place }, content }, sizeBytes);
+const callOf = (content: OutboundContent, place: Partial<ReplyRoute> = {}, sizeBytes = 0) =>
+  toCall({ key: partKey('r:1:t'), route: { ...route, ...place }, content }, [sizeBytes]);
 const text = (value: string): OutboundContent => ({ kind: 'text', text: plainText(value) });
-const media = (fields: Partial<Extract<OutboundContent, { kind: 'media' }>> = {}): OutboundContent => ({
+const media = (fields: Partial<OutboundFile> = {}): OutboundContent => ({
   kind: 'media',
   path: '/tmp/a.png',
   mimeType: 'image/png',
@@ -63,6 +63,16 @@ describe('a send', () => {
     expect(callOf(media(), {}, 11_000_000).method).toBe('sendDocument');
     expect(callOf(media({ mimeType: 'image/svg+xml' })).method).toBe('sendDocument');
     expect(callOf(media({ mimeType: 'application/pdf' })).method).toBe('sendDocument');
+  });
+
+  it('sends each type as what Telegram shows best', () => {
+    const methodOf = (mimeType: string) => callOf(media({ mimeType })).method;
+    expect(methodOf('video/mp4')).toBe('sendVideo');
+    expect(methodOf('image/gif')).toBe('sendAnimation');
+    expect(methodOf('audio/mpeg')).toBe('sendAudio');
+    expect(methodOf('audio/mp4')).toBe('sendAudio');
+    for (const mimeType of ['video/quicktime', 'video/webm', 'audio/ogg', 'image/heic', 'text/plain'])
+      expect(methodOf(mimeType)).toBe('sendDocument');
   });
 
   it('keeps a file name from ending the header that contains it', () => {

@@ -49,8 +49,7 @@ export async function startBot(server: DiscordServer): Promise<Bot> {
   const client = new Client({
     intents,
     partials: [Partials.Channel, Partials.Message, Partials.Reaction, Partials.User],
-    // Its own requests would fail with a file once another version of its HTTP client is loaded.
-    rest: { api: server.apiUrl, retries: 0, makeRequest },
+    rest: { api: server.apiUrl, retries: 0, makeRequest: requestWithBytes },
     // The library waits 5 s between two identifies, which would only slow down the tests of that gap.
     ws: { buildIdentifyThrottler: () => ({ waitForIdentify: async () => undefined }) },
     allowedMentions: { parse: [] },
@@ -123,3 +122,13 @@ function listen(client: Client, heard: string[]): void {
     }
   });
 }
+
+/** Serializes a form, which fails as it is once another version of the library's HTTP client is loaded. */
+const requestWithBytes: typeof makeRequest = async (url, init) => {
+  if (!(init.body instanceof FormData)) return makeRequest(url, init);
+  const form = new Response(init.body);
+  const type = form.headers.get('content-type') ?? '';
+  const body = new Uint8Array(await form.arrayBuffer());
+  const headers = { ...(init.headers as Record<string, string>), 'content-type': type };
+  return makeRequest(url, { ...init, body, headers });
+};

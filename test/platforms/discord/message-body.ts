@@ -19,9 +19,11 @@ export type Draft = {
   /** A poll as the platform shows it. */
   readonly poll: Wire | undefined;
   /** Uploaded files with their descriptions, and the ids of earlier files to keep. */
-  readonly uploads: readonly (UploadedFile & { readonly description?: string })[];
+  readonly uploads: readonly Upload[];
   readonly keptFiles: readonly string[] | undefined;
 };
+
+type Upload = UploadedFile & { readonly description?: string; readonly fields?: Wire };
 
 type Place = {
   /** The path of the message inside the request's body, for example `data.`. */
@@ -45,11 +47,13 @@ export function readMessageBody(body: Wire, files: readonly UploadedFile[], plac
   const poll = readPoll(body.poll, form, at('poll'));
   const { uploads, keptFiles } = readAttachments(body.attachments, files, form, at('attachments'));
   form.check();
+  const flags = typeof body.flags === 'number' ? body.flags : undefined;
+  if (((flags ?? 0) & messageFlags.isVoiceMessage) !== 0) checkVoice(text, uploads);
   return {
     text,
     embeds,
     components,
-    flags: typeof body.flags === 'number' ? body.flags : undefined,
+    flags,
     nonce,
     enforcesNonce: body.enforce_nonce === true,
     allowed,
@@ -166,13 +170,31 @@ function readAttachments(value: unknown, files: readonly UploadedFile[], form: F
     const about = named?.find((one) => String(one.id) === file.key);
     const description = about?.description;
     const name = typeof about?.filename === 'string' ? about.filename : file.name;
-    return { ...file, name, ...(typeof description === 'string' ? { description } : {}) };
+    const { duration_secs, waveform } = about ?? {};
+    // As on the platform, they are ignored unless the upload says that it is audio.
+    const isAudio = file.mimeType.startsWith('audio/') && duration_secs !== undefined;
+    return {
+      ...{ ...file, name },
+      ...(typeof description === 'string' && { description }),
+      ...(isAudio && { fields: { duration_secs, waveform } }),
+    };
   });
   const others = (named ?? []).filter((one) => !files.some((file) => file.key === String(one.id)));
   for (const one of others)
     if (String(one.id).length < 15)
       form.add(path, 'ATTACHMENT_NOT_FOUND', `There is no file files[${String(one.id)}] in the request.`);
   return { uploads, keptFiles: named === undefined ? undefined : others.map((one) => String(one.id)) };
+}
+
+function checkVoice(text: string | undefined, uploads: readonly Upload[]): void {
+  if (text) throw refuse('voiceWithContent');
+  const [audio, ...more] = uploads;
+  if (audio === undefined || more.length > 0 || !audio.mimeType.startsWith('audio/'))
+    throw refuse('voiceWithoutAudio');
+  const { duration_secs: duration, waveform } = audio.fields ?? {};
+  const points = typeof waveform === 'string' ? Buffer.from(waveform, 'base64').length : 0;
+  if (typeof duration !== 'number' || duration <= 0 || points < 1 || points > 256)
+    throw refuse('voiceWithoutMetadata');
 }
 
 function readReference(value: unknown): Draft['replyTo'] {

@@ -128,8 +128,12 @@ export function unarchive({ world, events }: Platform, channel: ChannelState): v
 }
 
 function storeUploads(world: World, { uploads }: Draft): readonly StoredFile[] {
-  return uploads.map(({ name, mimeType, bytes, description }) =>
-    world.addFile({ name, mimeType, bytes, ...(description === undefined ? {} : { description }) }),
+  return uploads.map(({ name, mimeType, bytes, description, fields }) =>
+    world.addFile({
+      ...{ name, mimeType, bytes },
+      ...(description !== undefined && { description }),
+      ...(fields && { fields }),
+    }),
   );
 }
 

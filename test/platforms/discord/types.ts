@@ -33,7 +33,13 @@ export const messageTypes = {
 } as const;
 
 /** Bits of a message's `flags`. */
-export const messageFlags = { hasThread: 32, ephemeral: 64, loading: 128, componentsV2: 1 << 15 } as const;
+export const messageFlags = {
+  hasThread: 32,
+  ephemeral: 64,
+  loading: 128,
+  isVoiceMessage: 1 << 13,
+  componentsV2: 1 << 15,
+} as const;
 
 /** Whom a message pings, after `allowed_mentions` has been applied. */
 export type Mentioned = {

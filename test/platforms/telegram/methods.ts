@@ -48,7 +48,13 @@ export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['getChatMember', getChatMember],
   ['sendMessage', sendMessage],
   ['sendPhoto', (platform, params) => sendFile(platform, params, 'photo')],
+  ['sendVideo', (platform, params) => sendFile(platform, params, 'video')],
+  ['sendAnimation', (platform, params) => sendFile(platform, params, 'animation')],
+  ['sendAudio', (platform, params) => sendFile(platform, params, 'audio')],
+  ['sendVoice', (platform, params) => sendFile(platform, params, 'voice')],
   ['sendDocument', (platform, params) => sendFile(platform, params, 'document')],
+  ['sendMediaGroup', sendMediaGroup],
+  ['editMessageCaption', editMessageCaption],
   ['sendPoll', sendPoll],
   ['pinChatMessage', (platform, params) => pin(platform, params, true)],
   ['unpinChatMessage', (platform, params) => pin(platform, params, false)],
@@ -110,18 +116,91 @@ function sendMessage(platform: Platform, params: Params): Outcome {
   });
 }
 
-function sendFile(platform: Platform, params: Params, field: 'photo' | 'document'): Outcome {
+type FileField = 'photo' | 'video' | 'animation' | 'audio' | 'voice' | 'document';
+
+function sendFile(platform: Platform, params: Params, field: FileField): Outcome {
   const { world } = platform;
   const state = chatOf(world, params);
-  const file = uploaded(world, params, field);
-  if (field === 'photo' && file.sizeBytes > 10_000_000) throw badRequest('PHOTO_INVALID_DIMENSIONS');
+  const file = uploaded(world, params, { named: params.text(field), field });
+  const problem = problemOf(file, field);
+  if (problem !== undefined) throw badRequest(problem);
   const caption = readSentText(params.text('caption'), sentEntities(params, 'caption_entities'), 1024);
-  const shown = { file_id: file.id, file_unique_id: `u${file.id}`, file_size: file.sizeBytes };
-  const fields =
-    field === 'photo'
-      ? { photo: [{ ...shown, width: 90, height: 90 }] }
-      : { document: { ...shown, file_name: file.name, mime_type: file.mimeType } };
+  const fields = fileFields(file, field);
   return post(platform, state, params, { text: caption.text, entities: withComputed(caption), file, fields });
+}
+
+/** A file whose bytes begin with one of these stands for one that the platform can't show, or doesn't take at all. */
+const unfitPhoto = 'unfit photo';
+const unfitFile = 'unfit file';
+
+function problemOf({ sizeBytes, beginning }: UploadedAs, field: FileField): string | undefined {
+  if (beginning.startsWith(unfitFile)) return 'FILE_PARTS_INVALID';
+  const isUnfit = beginning.startsWith(unfitPhoto) || sizeBytes > 10_000_000;
+  return field === 'photo' && isUnfit ? 'PHOTO_INVALID_DIMENSIONS' : undefined;
+}
+
+function fileFields(file: StoredFile, field: FileField): Readonly<Record<string, unknown>> {
+  const shown = { file_id: file.id, file_unique_id: `u${file.id}`, file_size: file.sizeBytes };
+  const named = { ...shown, file_name: file.name, mime_type: file.mimeType };
+  switch (field) {
+    case 'photo':
+      return { photo: [{ ...shown, width: 90, height: 90 }] };
+    case 'animation':
+      // As the Bot API does, for clients that don't know animations.
+      return { animation: { ...named, width: 90, height: 90, duration: 1 }, document: named };
+    case 'video':
+      return { video: { ...named, width: 90, height: 90, duration: 1 } };
+    case 'voice':
+      return { voice: { ...shown, duration: 1, mime_type: 'audio/ogg' } };
+    case 'audio':
+      return { audio: { ...named, duration: 1 } };
+    default:
+      return { document: named };
+  }
+}
+
+type AlbumItem = { readonly type?: unknown; readonly media?: unknown; readonly caption?: unknown } & Readonly<
+  Record<string, unknown>
+>;
+
+/** Posts all of the files or, if one of them is refused, none. */
+function sendMediaGroup(platform: Platform, params: Params): Outcome {
+  const { world } = platform;
+  const state = chatOf(world, params);
+  const items = params.json('media');
+  if (!Array.isArray(items)) throw badRequest("can't parse media JSON object");
+  if (items.length < 2 || items.length > 10) throw badRequest('wrong number of messages in the album');
+  const types = new Set(items.map(({ type }: AlbumItem) => (type === 'video' ? 'photo' : type)));
+  if (types.size > 1) throw badRequest(`can't use the media of the specified type in the album`);
+  const contents = items.map(({ type, media, caption, ...item }: AlbumItem, index) => {
+    const field = type as FileField;
+    if (!['photo', 'video', 'audio', 'document'].includes(field))
+      throw badRequest(`can't use the media of the specified type in the album`);
+    const file = uploaded(world, params, { named: String(media ?? ''), field: 'media' });
+    const problem = problemOf(file, field);
+    if (problem !== undefined)
+      throw badRequest(`failed to send message #${index + 1} with the error message "${problem}"`);
+    const text = readSentText(String(caption ?? ''), item.caption_entities, 1024);
+    return { text: text.text, entities: withComputed(text), file, fields: fileFields(file, field) };
+  });
+  const group = { media_group_id: String(platform.now()) };
+  const sent = contents.map((content) =>
+    post(platform, state, params, { ...content, fields: { ...content.fields, ...group } }),
+  );
+  return { result: sent.map(({ result }) => result), messageId: sent[0]?.messageId ?? 0 };
+}
+
+function editMessageCaption(platform: Platform, params: Params): Outcome {
+  const { world } = platform;
+  const state = chatOf(world, params);
+  const messageId = messageIdOf(params);
+  const standing = state.messages.get(messageId);
+  if (standing === undefined) throw badRequest('message to edit not found');
+  if (standing.from?.id !== world.bot.id) throw badRequest("message can't be edited");
+  if (standing.file === undefined) throw badRequest('there is no caption in the message to edit');
+  const caption = readSentText(params.text('caption'), sentEntities(params, 'caption_entities'), 1024);
+  const edited = world.edit(state, messageId, caption.text, withComputed(caption), keyboardOf(params));
+  return { result: edited.message, messageId };
 }
 
 function sendPoll(platform: Platform, params: Params): Outcome {
@@ -165,14 +244,24 @@ function pin(platform: Platform, params: Params, isPinned: boolean): Outcome {
   return { result: true, messageId };
 }
 
-function uploaded(world: World, params: Params, field: string): StoredFile {
-  const named = params.text(field);
+type UploadedAs = StoredFile & { readonly beginning: string };
+
+function uploaded(
+  world: World,
+  params: Params,
+  { named, field }: { readonly named: string; readonly field: string },
+): UploadedAs {
   const known = world.files.get(named);
-  if (known !== undefined) return known;
+  if (known !== undefined) return { ...known, beginning: '' };
   const upload = params.files.get(named.startsWith('attach://') ? named.slice(9) : field);
   if (upload === undefined) throw badRequest(`there is no ${field} in the request`);
   if (upload.bytes.length === 0) throw badRequest('file must be non-empty');
-  return world.addFile({ name: upload.name, mimeType: 'application/octet-stream', bytes: upload.bytes });
+  const file = world.addFile({
+    name: upload.name,
+    mimeType: 'application/octet-stream',
+    bytes: upload.bytes,
+  });
+  return { ...file, beginning: Buffer.from(upload.bytes.subarray(0, 16)).toString('latin1') };
 }
 
 type Content = Pick<StandingMessage, 'text' | 'entities'> & {

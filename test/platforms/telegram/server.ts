@@ -22,9 +22,15 @@ export type TelegramServerOptions = {
 const sends = new Set([
   'sendMessage',
   'sendPhoto',
+  'sendVideo',
+  'sendAnimation',
+  'sendAudio',
+  'sendVoice',
   'sendDocument',
+  'sendMediaGroup',
   'sendPoll',
   'editMessageText',
+  'editMessageCaption',
   'deleteMessage',
   'setMessageReaction',
 ]);
