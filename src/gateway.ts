@@ -56,7 +56,7 @@ import { wireImages, wireMedia } from './roles/wire-media.ts';
 import { type FoundPlugins, wirePlugins } from './roles/wire-plugins.ts';
 import { type TaskUpkeep, wireTasks } from './roles/wire-tasks.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
-import { type Agents, createAgents, runSettingsFrom } from './runs/agents.ts';
+import { type Agents, createAgents, marksFrom, runSettingsFrom } from './runs/agents.ts';
 import { createRunBudgets } from './runs/call-ledger.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
@@ -185,7 +185,7 @@ async function wireStages(stage: StageDeps, found: FoundPlugins): Promise<Gatewa
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     ...{ worksOn: active.worksOn, deliver: deliverer.deliver, fetch: fetcher.fetch },
     ...{ start: dispatcher.dispatch, resume: rooms.resume, ...tasks },
-    ...(gatewayRole && { notifyWaiting: wireWaitingNotices(stage, host).look }),
+    ...(gatewayRole && { notifyWaiting: wireWaitingNotices(stage, host) }),
   });
   closers.add('sweeper', sweeper.stop);
   wireEffects(stage, { active, wakes, deliverer, fetcher, host, workers, sweeper, tasks });
@@ -417,9 +417,10 @@ function wireRuns(
   const framing = createFraming({ clock, timeZone });
   const budgets = createRunBudgets({ store, clock, rules: createBudgetRules(config), policy });
   const rates = ratesOf(models);
+  const marks = marksFrom(config.queue.waitingNotice, stage.channels);
   const runDeps: RunDeps = {
     ...{ store, clock, log, probe, texts, redact },
-    ...{ models, tracer, budgets, rates, active, outbox },
+    ...{ models, tracer, budgets, rates, active, outbox, marks },
     ...{ feed: stage.feed, journal: stage.journal, shaper: stage.shaper, hooks: stage.hooks },
     settings: runSettingsFrom(config),
     ...wireImages(stage),
@@ -436,12 +437,11 @@ function wireRuns(
     permit: wirePermit(store, { agents, policy }),
   };
   const driver = createLaneDriver({
-    ...{ store, holder, clock, log, probe, redact, framing, wakes },
+    ...{ store, holder, clock, log, probe, redact, framing, wakes, marks },
     failures: stage.failures,
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,
-    rates,
-    uncounted: budgets.uncounted,
+    ...{ rates, uncounted: budgets.uncounted },
     ...claimModels(models, config),
     caps: config.lanes.concurrency,
     maxRuns: config.lanes.maxRunsPerClaim,

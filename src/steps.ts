@@ -27,6 +27,7 @@ import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { expireMedia, storeFetched } from './store/intake/media.ts';
 import { cancelSession } from './store/intake/stop.ts';
 import { cancelItem, cancelItems, editItem, promoteItem } from './store/items/change-item.ts';
+import { showMarks } from './store/items/marks.ts';
 import { storeWaitingNotices } from './store/items/waiting-notices.ts';
 import { acknowledge } from './store/lanes/acknowledgement.ts';
 import { claimLane } from './store/lanes/claim-lane.ts';
@@ -151,6 +152,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   storeToolResults,
   takeSteers,
   queueAlertMessage,
+  showMarks,
   storeWaitingNotices,
   sweepChild,
   touchSignIn,

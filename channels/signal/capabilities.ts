@@ -9,6 +9,7 @@ export const capabilities: Capabilities = {
   media: { maxBytes: maxUploadBytes, album: { maxFiles: 10, maxTotalBytes: maxUploadBytes } },
   caption: { maxLength: 4000 },
   canReact: true,
+  showsOneReaction: true,
   canQuote: true,
   canEdit: true,
   canDelete: true,

@@ -73,9 +73,8 @@ export function toCall({ route, content }: Outbound, sending: SendContext): Call
       if (target === undefined) return none('the message has no Signal id');
       const request = { recipient, target_author: target.author, timestamp: target.timestamp };
       const { emoji, isRemoved } = content;
-      return isRemoved || emoji === ''
-        ? { kind: 'unreact', request }
-        : { kind: 'react', request: { ...request, reaction: emoji } };
+      if (emoji === '') return { kind: 'unreact', request };
+      return { kind: isRemoved ? 'unreact' : 'react', request: { ...request, reaction: emoji } };
     }
     default:
       return content satisfies never;

@@ -7,6 +7,7 @@ export const capabilities: Capabilities = {
   media: { maxBytes: 50_000_000, album: { maxFiles: 10, kindOf: albumKind }, voice: { hasCaption: true } },
   caption: { maxLength: 1024 },
   canReact: true,
+  showsOneReaction: true,
   canQuote: true,
   canEdit: true,
   canDelete: true,

@@ -114,6 +114,8 @@ const queueOverride = z.strictObject({
 
 const noticeKind = z.enum(['reaction', 'line', 'off']);
 
+const mark = z.string().max(16);
+
 const waitingNotice = z
   .strictObject({
     kind: noticeKind
@@ -128,6 +130,12 @@ const waitingNotice = z
       .default(2000)
       .describe('How long a message waits before the notice, in ms.'),
     emoji: z.string().min(1).max(16).default('👀').describe('Reaction to use; the network must allow it.'),
+    merged: mark
+      .default('🤝')
+      .describe('Reaction while a run answers a message together with later ones; empty = none.'),
+    read: mark
+      .default('✍️')
+      .describe('Reaction while a run that was already working takes a message into account; empty = none.'),
     channels: z.record(z.string(), noticeKind).default({}).describe('Overrides per channel.'),
   })
   .prefault({});

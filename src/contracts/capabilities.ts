@@ -22,6 +22,8 @@ export type Capabilities = {
   /** Longest caption of a media message, in UTF-16 code units; absent where media carry none. */
   readonly caption?: { readonly maxLength: number };
   readonly canReact: boolean;
+  /** True where a message shows one reaction of the bot, so that a new one replaces it. */
+  readonly showsOneReaction?: true;
   /** Whether a message may show which earlier one it answers. */
   readonly canQuote: boolean;
   /** Whether the agent may change, or remove, a message that it has sent, for everybody and for good. */

@@ -24,8 +24,9 @@ import {
   type RecordDeliveryInput,
   recordDelivery,
 } from '../store/delivery/claim-delivery.ts';
+import type { SendOutcome } from '../store/delivery/end-part.ts';
 import type { ExpiryLimits } from '../store/delivery/expire-part.ts';
-import type { SendOutcome } from '../store/delivery/record-send.ts';
+import { isMarkPart } from '../store/delivery/mark-part.ts';
 import type { SendJournal } from './send-journal.ts';
 
 export type DelivererDeps = {
@@ -205,11 +206,12 @@ async function deliverCounted(deps: DelivererDeps, draining: DrainInput): Promis
 }
 
 function policyOf({ holder, settings }: DelivererDeps, { definition, adapter }: HostedChannel) {
-  const { repeatSafeMs } = definition.capabilities;
+  const { repeatSafeMs, showsOneReaction } = definition.capabilities;
   const canLookUp = adapter.lookup !== undefined;
   const leaseMs = leaseOf(settings);
   const { resendUnknown, expireMs } = settings;
-  const policy = { holder, claimId: newRowId(), leaseMs, repeatSafeMs, canLookUp, resendUnknown };
+  const ids = { holder, claimId: newRowId() };
+  const policy = { ...ids, leaseMs, repeatSafeMs, canLookUp, showsOneReaction, resendUnknown };
   return { ...policy, ...(expireMs && { expireMs }) };
 }
 
@@ -271,7 +273,11 @@ async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promis
     );
     journal.end(part.key);
     probe.reach('marked');
-    if (settled.kind !== 'sent') deps.log.warn({ part: part.key, result: settled }, 'delivery.not-confirmed');
+    if (settled.kind !== 'sent')
+      deps.log[isMarkPart(part.key) ? 'debug' : 'warn'](
+        { part: part.key, result: settled },
+        'delivery.not-confirmed',
+      );
     deps.onSettled({ part, laneKey, result: settled.kind, ageMs });
   }
   return delivery.kind === 'empty' ? undefined : delivery.delayMs;
@@ -292,7 +298,9 @@ async function callPlatform(
     return { kind: 'looked-up', found: truncateReason(found) };
   }
   probe.reach('sending');
-  const result = await send(channel, part, { log, ...settings });
+  const { sendTimeoutMs } = settings;
+  const limitMs = isMarkPart(part.key) ? Math.min(sendTimeoutMs, longestMarkMs) : sendTimeoutMs;
+  const result = await send(channel, part, { log, sendTimeoutMs: limitMs });
   probe.reach('sent-not-marked');
   return applyBackoff(result, attempts, settings);
 }
@@ -325,6 +333,9 @@ async function settle(
     }
   }
 }
+
+/** An answer waits behind a mark's call no longer than this, ms. */
+const longestMarkMs = 3_000;
 
 type CallSettings = { readonly log: Log; readonly sendTimeoutMs: number };
 

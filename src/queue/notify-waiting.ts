@@ -1,6 +1,7 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
+import { noticeKindOn, type WaitingNoticeKind } from '#contracts/mark.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/base/command.ts';
@@ -12,8 +13,6 @@ import {
   type WaitingNotice,
 } from '../store/items/waiting-notices.ts';
 import { bisectFailures } from './bisect-failures.ts';
-
-export type WaitingNoticeKind = 'reaction' | 'line' | 'off';
 
 export type WaitingNoticeSettings = {
   readonly kind: WaitingNoticeKind;
@@ -87,8 +86,7 @@ function noticeFor(
 ): OutboundContent | undefined {
   if (route === undefined) return undefined;
   const capabilities = capabilitiesFor(route);
-  const own = Object.hasOwn(settings.channels, route.channel) ? settings.channels[route.channel] : undefined;
-  const kind = own ?? settings.kind;
+  const kind = noticeKindOn(settings, route.channel);
   if (kind === 'off' || messageId === undefined || !capabilities || capabilities.isSessionBound)
     return undefined;
   const isLine = chatKind === 'dm' && (kind === 'line' || !capabilities.canReact);

@@ -1,3 +1,4 @@
+import type { ReplyRoute } from '#contracts/route.ts';
 /**
  * The parts that only a receiving process has (page, owner alerts, channel connections), and a worker's health server.
  */
@@ -24,7 +25,8 @@ import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-quest
 import { pluginProblems } from '../plugin-host/plugin-findings.ts';
 import type { PluginHost } from '../plugin-host/plugin-host.ts';
 import type { RegisteredChannel } from '../plugin-host/plugin-scope.ts';
-import { createWaitingNotices, type WaitingNotices } from '../queue/notify-waiting.ts';
+import { createWaitingNotices } from '../queue/notify-waiting.ts';
+import { createMarkDisplay } from '../queue/show-marks.ts';
 import { accessToken } from '../server/access-token.ts';
 import { gatewayHealth } from '../server/gateway-health.ts';
 import { createHealthServer } from '../server/health-server.ts';
@@ -89,17 +91,24 @@ function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
 export function wireWaitingNotices(
   { config, store, log, texts, dispatcher }: StageDeps,
   host: ChannelHost,
-): WaitingNotices {
-  return createWaitingNotices({
+): () => Promise<void> {
+  const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
+  const start = dispatcher.dispatch;
+  const notices = createWaitingNotices({
     store,
     log,
     settings: config.queue.waitingNotice,
     line: texts.queueWaiting,
     unworkedLine: texts.queueUnworked,
     hasWorker: async () => config.role !== 'gateway' || store.read(hasWorker, {}),
-    capabilitiesFor: (route) => host.find(route)?.definition.capabilities,
-    start: dispatcher.dispatch,
+    capabilitiesFor,
+    start,
   });
+  const marks = createMarkDisplay({ store, log, capabilitiesFor, start });
+  return async () => {
+    await notices.look();
+    await marks.look();
+  };
 }
 
 /** Creates the page's server. It starts listening when `listen` is called, which also publishes its address. */

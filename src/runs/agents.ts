@@ -1,5 +1,6 @@
 import type { DisplayChoice, StreamMode } from '#contracts/display.ts';
 import type { Log } from '#contracts/log.ts';
+import type { MarkSettings } from '#contracts/mark.ts';
 import type { SystemBlock } from '#contracts/model.ts';
 import type { SkillSnapshot } from '#contracts/skill.ts';
 import type { ToolRun } from '#contracts/tool.ts';
@@ -164,4 +165,16 @@ export function runSettingsFrom({
     // The rest of the deadline is for the checkpoint and for closing.
     handOverMs: Math.max(0, shutdownMs - 5_000),
   };
+}
+
+/** Returns the marks for messages that runs take; undefined where none is set. */
+export function marksFrom(
+  { kind, channels, merged, read }: MarkSettings,
+  known: readonly { readonly id: string; readonly localPeer?: string | undefined }[],
+): MarkSettings | undefined {
+  const isOff = [kind, ...Object.values(channels)].every((one) => one === 'off');
+  if (isOff || (merged === '' && read === '')) return undefined;
+  // Page and terminal show by themselves what becomes of a message.
+  const local = known.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [[id, 'off'] as const]));
+  return { kind, merged, read, channels: { ...channels, ...Object.fromEntries(local) } };
 }

@@ -31,6 +31,7 @@ export type DriveLaneDeps = ClaimModels & {
   readonly uncounted?: ClaimInput['uncounted'];
   /** How many lanes of each sub-agent class may run at once, across all processes. */
   readonly caps?: ClaimInput['caps'];
+  readonly marks?: ClaimInput['marks'];
   /** A busy lane yields to others after this many runs or this long, ms. */
   readonly maxRuns: number;
   readonly maxHoldMs: number;
@@ -53,6 +54,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     rates: deps.rates,
     uncounted: deps.uncounted,
     caps: deps.caps,
+    marks: deps.marks,
   });
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });
   return {

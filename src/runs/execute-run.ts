@@ -6,6 +6,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { RunKind } from '#contracts/inbox-item.ts';
 import type { Log } from '#contracts/log.ts';
+import type { MarkSettings } from '#contracts/mark.ts';
 import type { ModelInfo, ModelPurpose, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
 import { lowestAuthority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
@@ -85,6 +86,8 @@ export type RunDeps = RunFeedDeps & {
   /** Absent: of a PDF, only the text is shown. */
   readonly loadDocument?: LoadDocument;
   readonly approvals: ApprovalSettings;
+  /** Marks for messages that join a run; absent: none. */
+  readonly marks?: MarkSettings | undefined;
   /** Decides whether a call may run, by the configured rules and by what people have allowed for longer. */
   permit(run: ToolRun, request: PermitRequest): Promise<Permit>;
   framing(): TextFraming;
@@ -210,7 +213,7 @@ async function createRecorder(
   return new RunRecorder(run, {
     openBlocks,
     display,
-    isAcknowledged: display.ackReaction !== undefined,
+    marks: deps.marks,
     redact: (text) => deps.redact(text),
     ...{ store, clock, log, probe, texts, shaper, outbox, framing, start },
     capabilities,

@@ -6,6 +6,7 @@ import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { DisplayChoice } from '#contracts/display.ts';
 import type { Log } from '#contracts/log.ts';
+import type { MarkSettings } from '#contracts/mark.ts';
 import { type AgentMessage, finishReasonOf, textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
@@ -60,8 +61,8 @@ export type RecorderDeps = ToolTurnsDeps & {
   readonly shaper: TextShaper;
   readonly calls: RunCalls;
   readonly display: DisplayChoice;
-  /** Whether a reaction shows that the run is answering. */
-  readonly isAcknowledged?: boolean;
+  /** Marks for messages that join the run; absent: none. */
+  readonly marks?: MarkSettings | undefined;
   /** Present if answers are sent in blocks. */
   readonly openBlocks?: OpenBlocks | undefined;
   readonly turnLimit: number;
@@ -277,7 +278,7 @@ export class RunRecorder {
 
   async #answer(message: AgentMessage): Promise<boolean> {
     const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
-    const { shaper, replyToMode, display, prepare, isAcknowledged } = this.#deps;
+    const { shaper, replyToMode, display, prepare } = this.#deps;
     const { target } = this.#run;
     const preview = await live.finishPreview();
     const blocks = await this.blocks?.finish();
@@ -296,7 +297,6 @@ export class RunRecorder {
         parts: answerParts(plan, { target, preview, replyToMode }),
         preview: preview?.key,
         ...(blocks && { blocks: blocks.keys }),
-        ...(isAcknowledged && { isAcknowledged }),
         ...outcomeOf(plan),
         mayKeepLane: mayKeepLane(),
         claims: claims(),
@@ -349,7 +349,7 @@ export class RunRecorder {
   async #agentEnd(event: EventOf<'agent_end'>): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { live, store, log, start, mayKeepLane, stopReason, calls, isAcknowledged } = this.#deps;
+    const { live, store, log, start, mayKeepLane, stopReason, calls } = this.#deps;
     const reason = stopReason();
     // The loop ends like this if its time ran out while its last answer was being stored.
     this.hasUnread = event.reason === 'natural' && (this.#boundary?.steers.length ?? 0) > 0;
@@ -380,7 +380,6 @@ export class RunRecorder {
       endReason: reason ?? event.reason,
       detail: event.detail,
       ...ending,
-      ...(isAcknowledged && { isAcknowledged }),
       modelCalls,
       message: this.#current && this.#imageOf(this.#current),
       preview: preview?.key,
@@ -426,7 +425,8 @@ export class RunRecorder {
 
   #steeringAt(): RunFence & SteerContext {
     const delivery = this.#turn >= this.#deps.turnLimit ? 'none' : this.#deps.steerDelivery;
-    return { ...this.#held, framing: this.#deps.framing(), delivery };
+    const { marks } = this.#deps;
+    return { ...this.#held, framing: this.#deps.framing(), delivery, marks };
   }
 
   #imageOf({ id, parts, model }: AgentMessage): AssistantImage {

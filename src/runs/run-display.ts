@@ -1,6 +1,6 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
-import { routeOf, withoutQuote } from '#contracts/route.ts';
+import { routeOf } from '#contracts/route.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
@@ -31,20 +31,17 @@ export async function displayFor(
   return (await isHeartbeat(store, run)) ? { ...display, stream: 'off' } : display;
 }
 
-/** Shows with a reaction on the message that the run is answering it, where that is configured and possible. */
+/** Marks the message that the run is answering, where that is configured and possible. */
 export async function acknowledgeRun(
   { store, start }: { readonly store: Store; start(effects: Effects): void },
   { target, isResumed, runId, laneKey, epoch }: ClaimedRun,
   { display, channel }: { readonly display: Display; readonly channel: HostedChannel | undefined },
 ): Promise<void> {
   const { ackReaction: emoji } = display;
-  const route = routeOf(target);
-  if (emoji === undefined || isResumed || route?.replyTo === undefined) return;
+  const messageId = routeOf(target)?.replyTo;
+  if (emoji === undefined || isResumed || messageId === undefined) return;
   if (!channel?.definition.capabilities.canReact) return;
-  const { replyTo: messageId } = route;
-  start(
-    await store.write(acknowledge, { laneKey, epoch, runId, route: withoutQuote(route), messageId, emoji }),
-  );
+  start(await store.write(acknowledge, { laneKey, epoch, runId, messageId, emoji }));
 }
 
 const hidden = { verbose: 'off', reasoning: 'off' } as const;

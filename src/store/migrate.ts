@@ -18,6 +18,7 @@ import { addOperationCalls } from './migrations/0008-add-operation-calls.ts';
 import { addTasks } from './migrations/0009-add-tasks.ts';
 import { addDisplay } from './migrations/0010-add-display.ts';
 import { addBindings } from './migrations/0011-add-bindings.ts';
+import { addMarks } from './migrations/0012-add-marks.ts';
 import {
   type AskCatalog,
   compareCatalog,
@@ -48,6 +49,7 @@ export const migrations: SchemaSteps = declareSteps({
   '0009-add-tasks': { adds: addTasks, fingerprint: 'd19b70975e9042b9' },
   '0010-add-display': { adds: addDisplay, fingerprint: 'e499666d06696d6e' },
   '0011-add-bindings': { adds: addBindings, fingerprint: '014be18a80fe065d' },
+  '0012-add-marks': { adds: addMarks, fingerprint: 'f871c4a4a92c8d93' },
 });
 
 /** Names of the migrations, in order. */

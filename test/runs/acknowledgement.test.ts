@@ -8,6 +8,7 @@ import { aConversation, aCourier } from '../store/a-conversation.ts';
 import { unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { showMarksNow } from '../store/show-marks-now.ts';
 import { playNext, runSettings } from './run-builders.ts';
 
 const adapter: Pick<ChannelAdapter, 'send'> = { send: async () => ({ kind: 'sent', receipts: [] }) };
@@ -50,6 +51,8 @@ describeEachDatabase('the reaction on a message that is being answered', (open) 
         },
       },
     });
+    await deliver();
+    await showMarksNow(store, laneKey);
     await deliver();
     const { inbox } = await readLane(store, laneKey);
     return { calls, outcomes: inbox.map(({ outcome }) => outcome) };

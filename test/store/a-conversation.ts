@@ -6,7 +6,7 @@ import {
   type DeliveryPolicy,
   recordDelivery,
 } from '../../src/store/delivery/claim-delivery.ts';
-import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
+import type { SendOutcome } from '../../src/store/delivery/end-part.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import {
   aCommand,

@@ -3,7 +3,7 @@ import { messageId } from '../../src/contracts/ids.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { Tables } from '../../src/store/base/tables.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
-import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
+import type { SendOutcome } from '../../src/store/delivery/end-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import { aConversation } from './a-conversation.ts';
 import { account, holder } from './builders.ts';

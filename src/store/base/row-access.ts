@@ -28,6 +28,7 @@ export const keyColumns = {
   inbox: 'id',
   laneAliases: 'key',
   lanes: 'key',
+  marks: 'inboxId',
   operationCalls: 'key',
   outbox: 'key',
   ownerNotices: 'id',

@@ -60,6 +60,7 @@ export type Tables = {
   linkCodes: LinkCodesTable;
   linkGuesses: LinkGuessesTable;
   itemChanges: ItemChangesTable;
+  marks: MarksTable;
   signIns: SignInsTable;
   tokens: TokensTable;
   apiCalls: ApiCallsTable;
@@ -202,6 +203,21 @@ export type InboxTable = {
   /** When its sender was notified that it waits; 0 when no notice is due, null until notified. */
   notifiedAt: number | null;
   createdAt: number;
+};
+
+/**
+ * Messages that bear a quiet reaction or are to bear one (`contracts/mark.ts`), until the last one is taken off. Which
+ * of the emojis holds follows from the state of the inbox item.
+ */
+export type MarksTable = {
+  inboxId: string;
+  laneKey: string;
+  /** Emoji while the item waits. */
+  waiting: string | null;
+  /** Emoji while a run has taken it. */
+  taken: string | null;
+  /** The emoji that the outbox was last told to show. */
+  told: string | null;
 };
 
 /** Unmentioned group messages, shown to the agent once at the next triggering message. */

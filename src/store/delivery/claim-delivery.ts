@@ -11,10 +11,11 @@ import { changeRow, findRow, locking } from '../base/row-access.ts';
 import type { Tables } from '../base/tables.ts';
 import { lockLanes, tryLockLanes } from '../rows/lane.ts';
 import { readWaitingLanes } from './conversation.ts';
-import { type AskedPart, endPart, readAskedWait } from './end-part.ts';
+import { type AskedPart, endPart, readAskedWait, type SendOutcome } from './end-part.ts';
 import { type ExpiryLimits, expirePart, hasExpired } from './expire-part.ts';
+import { callOf, dropStaleMark, isMarkPart } from './mark-part.ts';
 import { beginSending, firstRepeat, outboundOf, removePart } from './part.ts';
-import { isObsolete, recordSend, type SendOutcome } from './record-send.ts';
+import { isObsolete, recordSend } from './record-send.ts';
 import { isChange } from './tool-send.ts';
 
 /** How a channel's parts are delivered; times in ms. */
@@ -27,6 +28,8 @@ export type DeliveryPolicy = {
   readonly repeatSafeMs: number;
   /** Whether the platform can be asked if a message arrived. */
   readonly canLookUp?: boolean;
+  /** Whether a new reaction of the bot replaces the one that a message bears. */
+  readonly showsOneReaction?: boolean | undefined;
   /** The owner has chosen to repeat sends whose result is unknown. */
   readonly resendUnknown: boolean;
   /** Ages at which parts are given up; absent: never. */
@@ -168,11 +171,13 @@ function asUnclaimed(part: HeadPart, recorded?: RecordDeliveryInput): HeadPart {
 async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promise<Delivery> {
   for (let part = first; ; part = await headPart.first(tx, head)) {
     if (!part) return leave(tx, head, { kind: 'empty' });
+    const isMark = isMarkPart(part.key);
+    if (isMark && (await dropStaleMark(tx, part, head))) continue;
     if (await isObsolete(tx, part.key)) {
       await removePart(tx, part.key);
       continue;
     }
-    if (head.expireMs && hasExpired(part, { limits: head.expireMs, now: tx.now })) {
+    if (!isMark && head.expireMs && hasExpired(part, { limits: head.expireMs, now: tx.now })) {
       if (!(await tryLockLane(tx, part))) return leave(tx, head, { kind: 'later', delayMs: lockedLaneMs });
       await expirePart(tx, { ...part, conversationKey: head.conversationKey });
       continue;
@@ -181,7 +186,8 @@ async function claimPart(tx: Tx, head: Head, first: HeadPart | undefined): Promi
     // No part has to wait longer: a later time was stored by a wrong clock.
     if (part.state === 'pending' && delayMs > 0 && delayMs <= longestWaitMs)
       return leave(tx, head, { kind: 'later', delayMs });
-    const content = await outboundOf(tx, json.outbound(part.content));
+    const stored = await outboundOf(tx, json.outbound(part.content));
+    const content = stored && callOf(stored, head);
     if (content === undefined) {
       await removePart(tx, part.key);
       continue;

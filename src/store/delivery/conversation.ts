@@ -8,7 +8,8 @@ import { endItems, endSummaries } from '../rows/item.ts';
 import { tryLockLanes } from '../rows/lane.ts';
 import { moveBindings } from './bindings.ts';
 import { amendOutcome, endAskedWait } from './end-part.ts';
-import { closePart, ensureConversation, failUnreachable, takePlace } from './part.ts';
+import { isMarkPart } from './mark-part.ts';
+import { closePart, ensureConversation, failUnreachable, removePart, takePlace } from './part.ts';
 import { isChange } from './tool-send.ts';
 
 export type Move = {
@@ -45,6 +46,11 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
     .execute();
   const isMoved = new Set<string>();
   for (const part of parts) {
+    // Its message isn't there.
+    if (isMarkPart(part.key)) {
+      await removePart(tx, part.key);
+      continue;
+    }
     if (part.purpose === 'tool' && isChange(json.outbound(part.content))) {
       await closePart(tx, part.key, idsAreGone);
       continue;

@@ -2,6 +2,8 @@
 
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import { timeText } from '#channel-kit/time-text.ts';
+import type { Found } from '#contracts/channel-abilities.ts';
+import type { SendResult } from '#contracts/outbound.ts';
 import { closeAlert, openAlert, ownerPartPrefix } from '../alerts/alert.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
@@ -12,6 +14,18 @@ import { rememberContext } from '../rows/group-context.ts';
 import { type AnswerOf, amendAnswered, restoreAnswered } from '../rows/item.ts';
 import { closePart, failRestOf, returnPart } from './part.ts';
 import { isChange } from './tool-send.ts';
+
+/** The result of a send, once retries are counted. */
+export type SendOutcome =
+  | Exclude<SendResult, { readonly kind: 'retry' }>
+  | Retry
+  /** All attempts are used up, so a `retry` became final. */
+  | { readonly kind: 'exhausted'; readonly reason: string }
+  /** The result of looking for an earlier attempt. */
+  | { readonly kind: 'looked-up'; readonly found: Found };
+
+/** `afterMs`: how long to wait now; `askedMs`: the wait requested by the platform, if any, at most 30 days. */
+type Retry = Extract<SendResult, { readonly kind: 'retry' }> & { readonly askedMs?: number };
 
 export type Repeat = {
   readonly partKey: string;

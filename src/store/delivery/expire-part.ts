@@ -5,7 +5,8 @@ import { isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { lockLanes } from '../rows/lane.ts';
 import { failAnswer } from './end-part.ts';
-import { lockConversation } from './part.ts';
+import { isMarkPart } from './mark-part.ts';
+import { lockConversation, removePart } from './part.ts';
 
 /** Ages at which undelivered parts are given up, ms: the agent's words, Parley's own, and reactions. */
 export type ExpiryLimits = { readonly answer: number; readonly notice: number; readonly reaction: number };
@@ -105,7 +106,8 @@ export const expireParts: StoreCommand<
       // The end of one part ends the rest of its answer.
       const part = (await waiting.execute()).find((row) => hasExpired(row, { limits, now: tx.now }));
       if (!part) return;
-      await expirePart(tx, { ...part, conversationKey });
+      if (isMarkPart(part.key)) await removePart(tx, part.key);
+      else await expirePart(tx, { ...part, conversationKey });
     }
   },
 };

@@ -144,6 +144,16 @@ const freshAttempt = {
   waitAskedUntil: null,
 };
 
+/** Lets the part do something else, with fresh attempts. */
+export function reopenWith(
+  tx: Tx,
+  key: string,
+  { content, dueAt }: { readonly content: string; readonly dueAt: number },
+): Promise<void> {
+  const fresh = { attempts: 0, sendingAt: null, endedAt: null, problem: null };
+  return changeRow(tx, 'outbox', key, { ...fresh, state: 'pending', content, dueAt, createdAt: tx.now });
+}
+
 /** Makes an unknown or failed part pending again. Returns undefined when it is in another state or doesn't exist. */
 export function reopenPart(tx: Tx, key: string) {
   return (

@@ -13,32 +13,30 @@ import { json, type StoredContent } from '../base/json.ts';
 import { conversationKeyOf } from '../base/keys.ts';
 import { changeRow, findRow, readRow } from '../base/row-access.ts';
 import { markUnreachable, moveConversation, movedTo } from './conversation.ts';
-import { type AskedWait, endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
+import {
+  type AskedWait,
+  endPart,
+  failAnswer,
+  reschedulePart,
+  type SendOutcome,
+  storeReceipts,
+} from './end-part.ts';
+import { isMarkPart, recordMark } from './mark-part.ts';
 import { refundAttempt, removePart } from './part.ts';
 import { keepCaption, splitAlbum } from './split-part.ts';
-
-/** The result of a send, once retries are counted. */
-export type SendOutcome =
-  | Exclude<SendResult, { readonly kind: 'retry' }>
-  | Retry
-  /** All attempts are used up, so a `retry` became final. */
-  | { readonly kind: 'exhausted'; readonly reason: string }
-  /** The result of looking for an earlier attempt. */
-  | { readonly kind: 'looked-up'; readonly found: Found };
-
-/** `afterMs`: how long to wait now; `askedMs`: the wait requested by the platform, if any, at most 30 days. */
-type Retry = Extract<SendResult, { readonly kind: 'retry' }> & { readonly askedMs?: number };
 
 export type PartEnd = Ambiguous & {
   readonly result: SendOutcome;
   /** When an earlier attempt that may have arrived began. */
   readonly mayHaveArrivedSince?: number | undefined;
+  readonly showsOneReaction?: boolean | undefined;
 };
 
 /** Records the result of the part's call. `asked`: its wait, if the caller has read it. */
 export async function recordSend(tx: StepTx, settling: PartEnd, asked?: AskedWait): Promise<void> {
   const { conversationKey, partKey, result, mayHaveArrivedSince } = settling;
-  if (result.kind !== 'sent' && isCourtesy(partKey)) return removePart(tx, partKey);
+  if (isMarkPart(partKey)) return recordMark(tx, settling);
+  if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);
   switch (result.kind) {
     case 'sent':
       await endPart(tx, { key: partKey, state: 'sent', receipts: result.receipts }, asked);
@@ -116,8 +114,6 @@ function repairFor(
       // A group may allow no reactions, or not this one. Parley's reaction means that a run has failed, so a line of
       // text says that instead.
       if (content.kind === 'reaction') {
-        // One that can't be taken back stays, which is no reason to say anything.
-        if (content.isRemoved) return undefined;
         const line = { kind: 'text', text: plainText(texts.internalFailure) } as const;
         return {
           ...{ kind: 'part', content: line, isUnsent: true },
@@ -301,19 +297,10 @@ export function waitingNoticeKeyOf(inboxId: string): string {
   return `${inboxId}${suffix}`;
 }
 
-const acknowledgementSuffix = ':ack';
-
-/** Returns the part key of the reaction that shows that a run is answering. */
-export function acknowledgementKeyOf(runId: string): string {
-  return `${runId}${acknowledgementSuffix}`;
-}
-
-/** Says whether the part is attempted once and needs no record if it doesn't arrive. */
-function isCourtesy(partKey: string): boolean {
-  return isWaitingNotice(partKey) || partKey.endsWith(acknowledgementSuffix);
-}
-
-/** Says whether the part notifies a sender that their message waits. Such a part never holds up those after it. */
+/**
+ * Says whether the part notifies a sender that their message waits. Such a part is attempted once, needs no record if it
+ * doesn't arrive, and never holds up those after it.
+ */
 function isWaitingNotice(partKey: string): boolean {
   return partKey.endsWith(suffix);
 }

@@ -1,6 +1,7 @@
 /**
- * A sender whose message waits for longer than a moment is notified once. The row records that (`notifiedAt`) in the
- * transaction that stores the notice, and the notice is dropped if the message no longer waits.
+ * A sender whose message waits for longer than a moment is notified once: by a line, or by a mark on the message. The row
+ * records that (`notifiedAt`) in the transaction that stores the notice, and the notice is dropped if the message no
+ * longer waits.
  */
 
 import type { OutboundContent } from '#contracts/outbound.ts';
@@ -14,6 +15,8 @@ import { changeRow, findRow } from '../base/row-access.ts';
 import { insertPart, lockConversations } from '../delivery/part.ts';
 import { isStillWaiting, waitingNoticeKeyOf } from '../delivery/record-send.ts';
 import { lockLanes } from '../rows/lane.ts';
+import { markWaiting } from '../rows/mark.ts';
+import { readableRoute, showMark } from './marks.ts';
 
 /** A waiting message whose sender hasn't been notified yet. */
 export type UnnotifiedItem = {
@@ -44,15 +47,6 @@ export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly U
     }));
   },
 };
-
-/** Reads the route, or undefined if it is damaged: one such row must not keep other senders from being notified. */
-function readableRoute(text: string | null): ReplyRoute | undefined {
-  try {
-    return json.route(text);
-  } catch {
-    return undefined;
-  }
-}
 
 const unnotified = prepared((db, of: QueryParams<{ before: number }>) =>
   db
@@ -87,7 +81,7 @@ const withoutRoom = prepared((db, of: QueryParams<{ before: number }>) =>
     .limit(page),
 );
 
-/** The text or reaction for the sender of a waiting message. */
+/** The text or mark for the sender of a waiting message. */
 export type WaitingNotice = {
   readonly inboxId: string;
   readonly laneKey: string;
@@ -136,6 +130,10 @@ async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effect
   const notifiedAt = isSaid ? tx.now : 0;
   await changeRow(tx, 'inbox', inboxId, { notifiedAt });
   if (!isSaid) return;
+  if (content.kind === 'reaction') {
+    await markWaiting(tx, { inboxId, laneKey: row.laneKey, emoji: content.emoji });
+    return showMark(tx, { inboxId, canReact: true }, effects);
+  }
   const part = {
     key: waitingNoticeKeyOf(inboxId),
     route: json.route(row.route),

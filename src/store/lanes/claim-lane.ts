@@ -1,6 +1,7 @@
 import { type CallRate, isUncounted, type UncountedAgents } from '#contracts/call-ledger.ts';
 import type { DisplayChoice } from '#contracts/display.ts';
 import type { RunKind, RunOverride } from '#contracts/inbox-item.ts';
+import type { MarkSettings } from '#contracts/mark.ts';
 import type { ReasoningLevel, TurnModels } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
@@ -52,6 +53,8 @@ export type ClaimInput = {
   readonly titleModels?: TurnModels | undefined;
   /** How many lanes of each sub-agent class may run at once, across all processes; unlimited without a cap. */
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
+  /** Marks for the messages that a run takes; absent: none. */
+  readonly marks?: MarkSettings | undefined;
 };
 
 /** A run that this holder may execute until its lease expires. */
@@ -239,7 +242,8 @@ async function take(
   }
   // A title depends only on the conversation's opening, not on the time.
   const framing = kind === 'title' ? { ...input.framing, now: '' } : input.framing;
-  const messages = await takeRows(tx, { lane, runId, framing, rows, context, merges: true });
+  const { marks } = input;
+  const messages = await takeRows(tx, { lane, runId, framing, rows, context, merges: true, marks });
   if (input.titleModels && isFirst) await enqueueTitle(tx, { lane, rows, messages });
 }
 

@@ -25,7 +25,6 @@ import {
 import { deliveryFailed, endAnswered } from '../rows/item.ts';
 import { type Lane, lockLaneAt } from '../rows/lane.ts';
 import type { RunFence } from '../rows/run.ts';
-import { removeAcknowledgement } from './acknowledgement.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { type AssistantImage, type StoredImage, writeAssistant } from './commit-turn.ts';
 import { closeRun, type LaneExit, stopChildrenOf } from './end-run.ts';
@@ -48,8 +47,6 @@ type AnswerFacts = RunFence & {
   readonly parts: readonly Part[];
   /** Blocks that were sent of the answer, by key; the parts continue them. */
   readonly blocks?: readonly string[];
-  /** Whether a reaction may show that the run is answering. */
-  readonly isAcknowledged?: boolean;
   /** The preview that the parts replace or delete. */
   readonly preview: string | undefined;
   readonly outcome: Outcome;
@@ -88,7 +85,7 @@ export type AnswerResult = Boundary & {
 export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
-    const { message, runId, modelCalls: calls, mayKeepLane, framing } = input;
+    const { message, runId, modelCalls: calls, mayKeepLane, framing, marks } = input;
     const answer = { messageId: message.id, route: input.parts[0]?.route };
     const { lane, waiting, run, before, seen } = await lockForAnswer(tx, input, answer);
     const effects = noEffects();
@@ -98,13 +95,8 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
     const writing = { message, runId, isFinished: true, before, ...(calls && { calls }) };
     const isFirst = await writeAssistant(tx, writing);
     const parts = isFirst ? partsOf(lane, run, { ...input, answer: message.id }) : [];
-    const isSign = parts.some(({ content }) => content.kind === 'reaction');
-    // A network may show one reaction of the bot: the sign of a failure comes after the other one is gone.
-    if (input.isAcknowledged && isSign) await removeAcknowledgement(tx, runId, effects);
-    const found = input.isAcknowledged && isSign ? undefined : seen;
-    const reply = await insertReply(tx, parts, { sender: input.sender, seen: found });
+    const reply = await insertReply(tx, parts, { sender: input.sender, seen });
     if (reply.waiting !== undefined) effects.deliveries.push(reply.waiting);
-    if (input.isAcknowledged && !isSign) await removeAcknowledgement(tx, runId, effects);
     await closePreview(tx, input.preview);
     await alertFailedRun(tx, { ...input, parts });
     const chosen = chooseFor(lane, { run, waiting, delivery: input.delivery, now: tx.now });
@@ -114,7 +106,7 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, AnswerResult> = {
     await joinBlocks(tx, { runId, answer: message.id, blocks: input.blocks ?? [] });
     if (chosen.length > 0) {
       await extendAnsweredRun(tx, { runId, laneKey: lane.key, parts: parts.length });
-      const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, ...asSteers(lane) });
+      const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, marks, ...asSteers(lane) });
       if (input.nextCall) await openModelCall(tx, input.nextCall);
       return { steers, cancelReason, next: undefined, effects, claimed };
     }
@@ -204,8 +196,6 @@ export const endRun: StoreCommand<RunEndInput, { readonly next: LaneExit; readon
     await closeLostCalls(tx, runId);
     await requeueRetained(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });
-    // As in `commitAnswer`, before the sign of a failure.
-    if (input.isAcknowledged) await removeAcknowledgement(tx, runId, effects);
     const parts = partsOf(lane, run, { ...input, answer: `${runId}:end` });
     const { waiting } = await insertReply(tx, parts, {});
     if (waiting !== undefined) effects.deliveries.push(waiting);

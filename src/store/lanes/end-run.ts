@@ -19,7 +19,6 @@ import { endTaken } from '../rows/item.ts';
 import { endLaneRun, type Lane, raiseEpoch, takeSeq } from '../rows/lane.ts';
 import { finishRun } from '../rows/run.ts';
 import { endCall, wordResult } from '../rows/tool-call.ts';
-import { removeAcknowledgement } from './acknowledgement.ts';
 import { findPreview, interruptUnfinished, type LivePreview } from './recover-run.ts';
 import { endTitleRun } from './titles.ts';
 
@@ -51,7 +50,6 @@ export async function giveUpRun(
   await endOpenQuestions(tx, run.id, 'void', effects);
   const preview = await findPreview(tx, run.id);
   await closePreview(tx, preview?.key);
-  await removeAcknowledgement(tx, run.id, effects);
   const route = routeOf(json.target(run.route));
   const parts = route ? noticesOf(lane, { route, text, preview }) : [];
   for (const [index, part] of parts.entries()) {

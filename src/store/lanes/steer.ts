@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import type { MarkSettings } from '#contracts/mark.ts';
 import type { AgentMessage } from '#contracts/message.ts';
 import { isSteering, type QueueMode, queueModes } from '#contracts/queue-settings.ts';
 import type { RunTarget } from '#contracts/route.ts';
@@ -14,8 +15,12 @@ import { type Lane, lockLaneAt } from '../rows/lane.ts';
 import type { RunFence } from '../rows/run.ts';
 import { type TextFraming, takeRows } from './take-rows.ts';
 
-/** How steers are framed and delivered. */
-export type SteerContext = { readonly framing: TextFraming; readonly delivery: SteerDelivery };
+/** How steers are framed, delivered and marked. */
+export type SteerContext = {
+  readonly framing: TextFraming;
+  readonly delivery: SteerDelivery;
+  readonly marks?: MarkSettings | undefined;
+};
 
 /** The id of an answer that is given up for the messages taken; its stored image, if there is one, goes. */
 export type GivenUp = { readonly givenUp?: string | undefined };
@@ -86,11 +91,11 @@ export async function steerAt(
 ): Promise<Boundary> {
   const run = await readSteered(tx, input.runId);
   if (run.cancelReason !== undefined) return { steers: [], cancelReason: run.cancelReason };
-  const { runId, framing, delivery } = input;
+  const { runId, framing, delivery, marks } = input;
   const waiting = await readWaiting(tx, lane.key);
   const rows = chooseFor(lane, { run, waiting, delivery, now: tx.now });
   if (rows.length > 0 && input.givenUp !== undefined) await dropImage(tx, input.givenUp);
-  const steers = await takeRows(tx, { lane, runId, framing, rows, ...asSteers(lane) });
+  const steers = await takeRows(tx, { lane, runId, framing, rows, marks, ...asSteers(lane) });
   return { steers, cancelReason: undefined };
 }
 

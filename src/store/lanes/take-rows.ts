@@ -1,5 +1,6 @@
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { ItemSource } from '#contracts/inbox-item.ts';
+import type { MarkSettings } from '#contracts/mark.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { routeOf } from '#contracts/route.ts';
 import { cleanLabel } from '../../texts/untrusted-text.ts';
@@ -9,10 +10,12 @@ import { newRowId } from '../base/keys.ts';
 import { fileLine } from '../base/one-line.ts';
 import { changeRow } from '../base/row-access.ts';
 import { insertNotice } from '../delivery/part.ts';
+import { marksOf } from '../items/marks.ts';
 import type { WaitingRow } from '../items/waiting-items.ts';
 import { leaveContextFiles, readUnshown } from '../rows/group-context.ts';
 import { takeItem } from '../rows/item.ts';
 import type { Lane } from '../rows/lane.ts';
+import { markTaken } from '../rows/mark.ts';
 import { appendMessage } from '../rows/transcript.ts';
 import { isBeingRead, partsWithFiles, settledFiles, unreadFilesNotice } from './file-parts.ts';
 
@@ -36,6 +39,8 @@ export type TakeInput = {
   readonly merges: boolean;
   /** If true, they are requeued if the run ends without having used them. */
   readonly isKept?: boolean;
+  /** Absent: the messages get no marks. */
+  readonly marks?: MarkSettings | undefined;
 };
 
 /**
@@ -44,7 +49,7 @@ export type TakeInput = {
  */
 export async function takeRows(
   tx: StepTx,
-  { lane, runId, framing, rows, context, merges, isKept = false }: TakeInput,
+  { lane, runId, framing, rows, context, merges, isKept = false, marks }: TakeInput,
 ): Promise<readonly AgentMessage[]> {
   const messages: AgentMessage[] = [];
   const append = async (role: 'user' | 'system', parts: readonly MessagePart[], note?: string) => {
@@ -71,6 +76,9 @@ export async function takeRows(
     const isMerged = merges && index < rows.length - 1;
     await takeItem(tx, { id: row.id, runId, transcriptId, isMerged, isKept });
   }
+  const { key: laneKey, chatKind } = lane;
+  for (const mark of marks ? marksOf(rows, { chatKind, merges }, marks) : [])
+    await markTaken(tx, { ...mark, laneKey });
   return messages;
 }
 

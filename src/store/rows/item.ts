@@ -12,6 +12,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { type ComputedColumns, changeRow, insertNewRow, insertRow } from '../base/row-access.ts';
 import type { Tables } from '../base/tables.ts';
 import type { Lane } from './lane.ts';
+import { unmarkTaken } from './mark.ts';
 
 type NewItem = Omit<Insertable<Tables['inbox']>, 'state' | 'seq' | 'sourceKey'> & {
   readonly isHeld: boolean;
@@ -170,6 +171,7 @@ export async function returnItems(tx: Tx, ids: readonly string[]): Promise<void>
     .where('id', 'in', ids)
     .where('state', '=', 'taken')
     .execute();
+  await unmarkTaken(tx, ids);
 }
 
 /** Ends the items that a run has taken but not answered. */

@@ -4,7 +4,7 @@ import { plainText } from '../../../src/contracts/formatted-text.ts';
 import type { MessageId } from '../../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import type { DeliveryPolicy } from '../../../src/store/delivery/claim-delivery.ts';
-import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
+import type { SendOutcome } from '../../../src/store/delivery/end-part.ts';
 import { readPartStates } from '../../../src/store/delivery/tool-send.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { aConversation, aCourier, type ClaimedPart } from '../a-conversation.ts';

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/channel-kit/system-clock.ts';
 import type { OutboundContent } from '../../../src/contracts/outbound.ts';
 import { createToolSender } from '../../../src/outbox/tool-sender.ts';
 import type { Store } from '../../../src/store/base/command.ts';
-import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
+import type { SendOutcome } from '../../../src/store/delivery/end-part.ts';
 import { readIsPosted, storeToolParts } from '../../../src/store/delivery/tool-send.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
