@@ -137,7 +137,8 @@ function* linesIn(text: string, from: number, to: number): Generator<string> {
   }
 }
 
-const OPENER = /^[ \t]*(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)\n?$/;
+/** A longer row of ticks is no fence: closing and reopening it would take whole blocks, and leave one character in each. */
+const OPENER = /^[ \t]*(?:(`{3,32})(?!`)[^`\n]*|(~{3,32})(?!~)[^\n]*)\n?$/;
 
 /** Returns the fence that is open after a line. */
 function fenceAfter(open: Fence | undefined, line: string): Fence | undefined {
@@ -232,8 +233,13 @@ function lastPause(text: string, place: Place, cuts: readonly Cut[], room: numbe
 }
 
 const SENTENCE_END = /[.!?…:。！？][)"'”’\]*_]{0,3}$/;
-/** Breaks in a line of text, except before what would be markup at the beginning of a line. */
-const BREAK = /(?:[。！？]|[ \t]+)(?=\S)(?![`~]{3}|[-+*>#|=]|\d+[.)])/g;
+/**
+ * Breaks in a line of text, except before what would be markup at the beginning of a line. White space is tried from its
+ * beginning only: from each of its characters took time quadratic in its length.
+ */
+const BREAK = /(?:[。！？]|(?<![ \t])[ \t]+)(?=\S)(?![`~]{3}|[-+*>#|=]|\d{1,9}[.)])/g;
+/** What must follow a break for that expression to decide: the number of a list's item has at most nine digits. */
+const longestMarkup = 10;
 /** A line that stays what it is without the line before it: no indented text, and no row of a table. */
 const STANDS_ALONE = /^[^\s|]/;
 
@@ -275,7 +281,7 @@ function lineCut(line: string, { open, after, before }: LineScene): Omit<Cut, 'e
 }
 
 function* breaksIn(line: string, lineAt: number, limit: number): Generator<Cut> {
-  for (const match of line.matchAll(BREAK)) {
+  for (const match of line.slice(0, limit - lineAt + longestMarkup).matchAll(BREAK)) {
     const end = lineAt + match.index + match[0].length;
     if (end > limit) return;
     const before = line.slice(Math.max(0, match.index - 4), match.index + (match[0].trim() === '' ? 0 : 1));

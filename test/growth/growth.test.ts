@@ -15,7 +15,7 @@ const longest = isLong ? 64_000 : 4_000;
 const longestKnown = isLong ? 64_000 : 16_000;
 
 /** Budget for the shapes of one kind per parser, ms of processor time; each run starts with other shapes. */
-const budgetMs = isLong ? Number.POSITIVE_INFINITY : 120;
+const budgetMs = isLong ? Number.POSITIVE_INFINITY : 40;
 
 /** Returns the shapes for which twice the length takes more than three times as long. */
 function steepShapes(

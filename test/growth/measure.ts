@@ -29,6 +29,8 @@ const maxMs = 100;
 /** Two rounds below this ratio settle the result; a less clear one is measured again. */
 const clearGrowth = 2.4;
 const rounds = 5;
+/** Beyond this ratio no slow moment explains it, and more rounds would only take minutes. */
+const hopelessGrowth = 20;
 /** A curve is steep if every comparison says so, at the longer and the shorter length in turn. */
 const maxComparisons = 6;
 
@@ -65,6 +67,8 @@ function compare(growing: Growing, length: number): number {
     times = Math.ceil(times / 2);
     short = shorter();
   }
+  const guess = times > rounds ? guessedGrowth(growing, { length, times, short }) : 0;
+  if (guess > hopelessGrowth) return guess;
   let long = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round += 1) {
     long = Math.min(long, measure(growing, { length, times }));
@@ -73,6 +77,15 @@ function compare(growing: Growing, length: number): number {
     if (round > 0 && long <= short * clearGrowth) break;
   }
   return long / short;
+}
+
+/** Returns the growth by single runs: where a text is done at once up to some length, many runs of a longer one take minutes. */
+function guessedGrowth(
+  growing: Growing,
+  { length, times, short }: { length: number; times: number; short: number },
+): number {
+  const single = Array.from({ length: rounds }, () => measure(growing, { length, times: 1 }));
+  return (Math.min(...single) * times) / short;
 }
 
 /** Returns processor time of the process, ms: on some machines the thread's own is counted in ticks of 4 ms. */

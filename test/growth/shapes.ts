@@ -91,6 +91,8 @@ export const knownShapes: readonly Shape[] = [
     { prefix: '', unit: ' ', closing: '', suffix: 'x' },
     { prefix: '', unit: '\u009d', closing: '', suffix: '\n' },
     { prefix: '</think>a', unit: '\r\n', closing: '', suffix: 'b' },
+    { prefix: '+', unit: ' ', closing: '', suffix: '=\n' },
+    { prefix: '```  {', unit: '````', closing: '', suffix: '\n\nNO_REPLY' },
   );
 
 export function textOf({ prefix, unit, closing, suffix }: Shape, length: number): string {

@@ -194,6 +194,16 @@ describe('an answer in blocks', () => {
     );
   });
 
+  it.each([
+    ['ticks', '`'.repeat(16_000)],
+    ['ticks behind a word', `word ${'`'.repeat(16_000)}\n\nIt is done.`],
+    ['waves', '~'.repeat(16_000)],
+  ])('cuts a long row of %s into as few blocks as another text', (_of, text) => {
+    const blocks = blocksAfter(text, [], limits);
+    expect(sourceOf(blocks)).toBe(text);
+    expect(blocks.length).toBeLessThan(20);
+  });
+
   it('cuts a text of a megabyte', () => {
     const line = 'A sentence of some length that says little. ';
     const paragraph = `${line.repeat(9).trim()}\n\n\`\`\`\n${'code();\n'.repeat(9)}\`\`\`\n\n`;
