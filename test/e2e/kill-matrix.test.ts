@@ -47,7 +47,7 @@ const first = every.filter(({ scenario }, index) => {
 });
 const others = shareOf(
   every.filter((one) => !first.includes(one)),
-  6,
+  12,
 );
 const cases = [...first, ...others];
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { sanitizeOutbound } from '../../src/replies/scaffolding.ts';
 import { isLong } from '../support/long-run.ts';
+import { turn } from '../support/turn.ts';
 import { growthOf } from './measure.ts';
 import { outsideParsers } from './outside-parsers.ts';
 import { type Parser, parsers } from './parsers.ts';
@@ -15,7 +16,7 @@ const longest = isLong ? 64_000 : 4_000;
 const longestKnown = isLong ? 64_000 : 16_000;
 
 /** Budget for the shapes of one kind per parser, ms of processor time; each run starts with other shapes. */
-const budgetMs = isLong ? Number.POSITIVE_INFINITY : 40;
+const budgetMs = isLong ? Number.POSITIVE_INFINITY : 60;
 
 /** Returns the shapes for which twice the length takes more than three times as long. */
 function steepShapes(
@@ -46,12 +47,15 @@ function turned(all: readonly Shape[]): readonly Shape[] {
 }
 
 describe(`the time for a text twice as long (seed ${seed})`, () => {
-  it.each([...parsers, ...outsideParsers])(
+  const all = [...parsers, ...outsideParsers].map((parser, index) => ({ parser, name: parser.name, index }));
+  it.each(all)(
     'takes at most three times as long for a text twice as long: $name',
     { timeout: isLong ? 3_600_000 : 600_000 },
-    (parser) => {
-      expect(steepShapes(parser, turned(knownShapes), longestKnown)).toEqual([]);
-      expect(steepShapes(parser, generated, longest)).toEqual([]);
+    ({ parser, index }) => {
+      // One day the shapes that are known for half of the parsers and new ones for the others, the next day vice versa.
+      const isKnownsTurn = (index + turn) % 2 === 0;
+      if (isLong || isKnownsTurn) expect(steepShapes(parser, turned(knownShapes), longestKnown)).toEqual([]);
+      if (isLong || !isKnownsTurn) expect(steepShapes(parser, generated, longest)).toEqual([]);
     },
   );
 

@@ -13,7 +13,7 @@ import { copyWorkTree } from './work-tree.ts';
 
 const mutants = await readMutants(import.meta.dirname);
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
-const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSample), 20).filter(
+const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSample), 26).filter(
   ({ needsPostgres }) => hasPostgres || !needsPostgres,
 );
 if (!isLong) console.info(`TEST_TURN=${turn}: ${chosen.map(({ name }) => name).join('; ')}`);

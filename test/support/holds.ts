@@ -8,7 +8,7 @@ type Budget<T> = Omit<fc.Parameters<T>, 'markInterruptAsFailure' | 'reporter' | 
  * The share of its time that a property gets. Nearly all failures that are ever found show up in the first part; the
  * rest is for the long run, and for judging broken variants.
  */
-const share = Number(process.env.PROPERTY_SHARE ?? (isLong ? 1 : 0.15));
+const share = Number(process.env.PROPERTY_SHARE ?? (isLong ? 1 : 0.08));
 
 /** The full count in the long run; otherwise as many of it as fit into the time. */
 export function budget(numRuns: number, ms = 1000) {
