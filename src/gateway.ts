@@ -360,7 +360,7 @@ function wireOutbox(
   const toolSender = createToolSender({ store, clock, deliver });
   const deliverer = createDeliverer({
     ...{ store, holder, clock, log, probe, journal, failures },
-    mediaDir: mediaFolder(config.dataDir),
+    ...{ mediaDir: mediaFolder(config.dataDir), maxUploadsMb: config.media.maxUploadsMb },
     settings: config.outbox,
     adapterFor: host.serving,
     onSettled: ({ part, laneKey, result, ageMs }) => {

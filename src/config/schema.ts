@@ -411,6 +411,14 @@ export const fileSchema = z.strictObject({
         .max(1_000_000)
         .default(100)
         .describe('How much is fetched per sender and hour, in megabytes.'),
+      maxUploadsMb: z
+        .number()
+        .min(1)
+        .max(100_000)
+        .default(64)
+        .describe(
+          'How much is uploaded to networks at once, over all conversations, in megabytes; what exceeds it waits.',
+        ),
       keepDays: count(30, 36_500).describe('Days until the files of finished messages are removed.'),
       transcriber: transcriber.exactOptional(),
     })

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fitChars } from '#channel-kit/clean-text.ts';
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
-import { ambiguous } from '#channel-kit/send-result.ts';
+import { ambiguous, sizesOf } from '#channel-kit/send-result.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
@@ -12,6 +12,7 @@ import type { Log } from '#contracts/log.ts';
 import { filesOf, type Outbound, type SendResult, withFiles } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { bytesOf } from '../config/units.ts';
 import type { FailureStreaks } from '../queue/failure-streaks.ts';
 import { withCommands } from '../replies/with-commands.ts';
 import type { Store } from '../store/base/command.ts';
@@ -27,6 +28,7 @@ import {
 import type { SendOutcome } from '../store/delivery/end-part.ts';
 import type { ExpiryLimits } from '../store/delivery/expire-part.ts';
 import { isMarkPart } from '../store/delivery/mark-part.ts';
+import { type ByteBudget, createByteBudget } from './byte-budget.ts';
 import type { SendJournal } from './send-journal.ts';
 
 export type DelivererDeps = {
@@ -38,6 +40,8 @@ export type DelivererDeps = {
   readonly log: Log;
   readonly probe: Probe;
   readonly journal: Pick<SendJournal, 'begin' | 'end'>;
+  /** Limits the files that are being uploaded, over all conversations. */
+  readonly maxUploadsMb: number;
   /** Folder of the files that parts refer to. */
   readonly mediaDir: string;
   /** Returns the connection that serves a route in this process; undefined if another process has to. */
@@ -93,7 +97,7 @@ function leaseOf({ sendTimeoutMs }: DelivererDeps['settings']): number {
 export function createDeliverer(deps: DelivererDeps): Deliverer {
   const [working, asked] = [new Map<string, DrainWork>(), new Set<string>()];
   const stopping = new AbortController();
-  const unanswered = new UnansweredClaims();
+  const [unanswered, uploads] = [new UnansweredClaims(), createByteBudget(bytesOf(deps.maxUploadsMb))];
 
   const work = (conversationKey: string, claimed?: Delivery): void => {
     const current = working.get(conversationKey);
@@ -118,7 +122,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   };
 
   const drain = async (conversationKey: string, claimed: Delivery | undefined): Promise<void> => {
-    const draining = { conversationKey, claimed, unanswered, asked, stopping: stopping.signal };
+    const draining = { conversationKey, claimed, unanswered, asked, uploads, stopping: stopping.signal };
     const level = unanswered.of(conversationKey).length > 0 ? 'debug' : 'warn';
     const again = await deliverCounted(deps, draining).catch((error: unknown) => {
       const isStale = hasCode(error, 'stale_epoch');
@@ -178,6 +182,7 @@ type DrainInput = {
   readonly unanswered: UnansweredClaims;
   /** Conversations being delivered with new parts that no step has looked for yet. */
   readonly asked: Set<string>;
+  readonly uploads: ByteBudget;
   readonly stopping: AbortSignal;
 };
 
@@ -254,7 +259,7 @@ async function claim(deps: DelivererDeps, channel: HostedChannel, draining: Drai
 
 /** Sends part after part; returns the delay in ms until the next check, if one is needed. */
 async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promise<number | undefined> {
-  const { conversationKey, claimed, unanswered, stopping } = draining;
+  const { conversationKey, claimed, unanswered, uploads, stopping } = draining;
   const { clock, probe, journal } = deps;
   const channel = deps.adapterFor(placeOf(conversationKey));
   if (!channel) return undefined;
@@ -262,9 +267,13 @@ async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promis
   while (delivery.kind === 'part') {
     const { part, epoch, laneKey, attempts, mayHaveArrivedSince } = delivery;
     probe.reach('outbox-claimed');
-    journal.begin(part.key);
+    const release = await enterUpload(deps, channel, delivery, { uploads, stopping });
+    // Until the journal says that the call has begun, a killed process leaves no doubt whether it was made.
+    if (release) journal.begin(part.key);
     const calledAt = clock.now();
-    const settled = await callPlatform(deps, channel, delivery);
+    const settled = release
+      ? await callPlatform(deps, channel, delivery).finally(release)
+      : applyBackoff(uploadWaits, attempts, deps.settings);
     const ageMs = delivery.ageMs + clock.now() - calledAt;
     const policy = { ...policyOf(deps, channel), conversationKey };
     const settling = { ...policy, epoch, partKey: part.key, attempts, mayHaveArrivedSince, result: settled };
@@ -284,6 +293,32 @@ async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promis
 }
 
 type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
+
+/** Too many files are on their way elsewhere. The part is claimed again soon, and its attempt isn't counted. */
+const uploadWaits = {
+  kind: 'retry',
+  afterMs: 0,
+  reason: 'other files are sent first',
+  isOutage: true,
+} as const;
+
+/**
+ * Waits until the part's files may be uploaded, which a part without files may at once. Waits only while the delivery's
+ * lease surely lasts for the call, too; then returns undefined.
+ */
+async function enterUpload(
+  { settings, mediaDir }: DelivererDeps,
+  { definition }: HostedChannel,
+  { part, step }: ClaimedPart,
+  { uploads, stopping }: Pick<DrainInput, 'uploads' | 'stopping'>,
+): Promise<(() => void) | undefined> {
+  // Clients read files from this host.
+  if (part.content.kind !== 'media' || step !== 'send' || definition.capabilities.isSessionBound)
+    return () => undefined;
+  const sizes = (await sizesOf(withPaths(part, mediaDir).content)) ?? [];
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  return withLimit(settings.sendTimeoutMs / 2, stopping, (limited) => uploads.take(bytes, limited));
+}
 
 async function callPlatform(
   { probe, log, settings, mediaDir }: DelivererDeps,

@@ -8,6 +8,7 @@ import type { AgentSettings, Config } from '../config/config.ts';
 import { mediaFolder } from '../config/media-folder.ts';
 import { bytesOf } from '../config/units.ts';
 import type { FitLargeImage } from '../media/fit-images.ts';
+import { createByteBudget } from '../outbox/byte-budget.ts';
 import { readLastRoute } from '../store/delivery/tool-send.ts';
 import { mayUseTool } from '../subagents/tool-policy.ts';
 import { createChannelTool } from './channel-tool.ts';
@@ -31,6 +32,7 @@ export function outgoingFilesFor({ config, workspaceReader, agents }: FilesDeps)
   return {
     mediaDir: mediaFolder(config.dataDir),
     maxFileBytes: bytesOf(config.media.maxMb),
+    copies: createByteBudget(bytesOf(config.media.maxUploadsMb)),
     // A run that may not read a file may not send it either.
     readerFor: ({ role, agentId }) =>
       mayUseTool('read', role, agents.settingsOf(agentId).tools) ? workspaceReader() : undefined,

@@ -11,11 +11,14 @@ import type { ToolRun } from '#contracts/tool.ts';
 import type { WorkspaceReader } from '#contracts/workspace-reader.ts';
 import { hasRoom, newOutgoingName } from '../inbound/media.ts';
 import { isOggOpus, sniffType } from '../media/sniff.ts';
+import type { ByteBudget } from '../outbox/byte-budget.ts';
 
 export type OutgoingFilesDeps = {
   readonly mediaDir: string;
   /** Largest file that may be sent, bytes; a network's limit may be lower. */
   readonly maxFileBytes: number;
+  /** Limits the files that are in memory while they are copied, over all conversations. */
+  readonly copies: ByteBudget;
   /** Returns the reader for a run; undefined if the run may not read files. */
   readerFor(run: ToolRun): WorkspaceReader | undefined;
 };
@@ -27,7 +30,7 @@ export type OutgoingFile = OutboundFile & { readonly sizeBytes: number; readonly
  * Copies the files to send. Throws ParleyError `tool_failed` for the first one that can't be sent, and then sends none.
  */
 export async function copyOutgoing(
-  { mediaDir, maxFileBytes, readerFor }: OutgoingFilesDeps,
+  { mediaDir, maxFileBytes, copies, readerFor }: OutgoingFilesDeps,
   input: {
     readonly run: ToolRun;
     readonly paths: readonly string[];
@@ -51,10 +54,16 @@ export async function copyOutgoing(
   const files: OutgoingFile[] = [];
   try {
     for (const path of paths) {
-      const bytes = await reader.read(run.workspace, path, limits);
-      if (bytes.length === 0) throw new ParleyError('tool_failed', `${path} is empty.`);
-      const known = { mimeType: sniffType(bytes), sizeBytes: bytes.length, isOggOpus: isOggOpus(bytes) };
-      files.push({ path: await keep(mediaDir, bytes), name: basename(path), ...known });
+      const release = await copies.take(limits.maxBytes, signal);
+      if (!release) throw new ParleyError('tool_failed', 'The files were not sent: the call was stopped.');
+      try {
+        const bytes = await reader.read(run.workspace, path, limits);
+        if (bytes.length === 0) throw new ParleyError('tool_failed', `${path} is empty.`);
+        const known = { mimeType: sniffType(bytes), sizeBytes: bytes.length, isOggOpus: isOggOpus(bytes) };
+        files.push({ path: await keep(mediaDir, bytes), name: basename(path), ...known });
+      } finally {
+        release();
+      }
     }
     return files;
   } catch (error) {

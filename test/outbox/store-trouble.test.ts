@@ -89,6 +89,7 @@ async function deliverBeside(
     },
     log: silentLog,
     mediaDir: '/nowhere',
+    maxUploadsMb: 1,
     journal: { begin: () => undefined, end: () => undefined },
     probe: noProbe,
     // The deliverer reads nothing else of a channel.

@@ -125,7 +125,7 @@ function toolsOf(
   const post = createToolSender({ store, clock: systemClock, deliver: () => undefined });
   const factories: ToolFactory[] = [];
   const register = (_name: string, factory: ToolFactory) => void factories.push(factory);
-  const config = { dataDir: '/nowhere', media: { maxMb: 1, maxMbPerHour: 1, keepDays: 1 } };
+  const config = { dataDir: '/nowhere', media: { maxMb: 1, maxMbPerHour: 1, maxUploadsMb: 64, keepDays: 1 } };
   const files = {
     config,
     workspaceReader: () => undefined,

@@ -2,6 +2,7 @@ import { link, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ToolOutput, ToolRun } from '../../src/contracts/tool.ts';
+import { createByteBudget } from '../../src/outbox/byte-budget.ts';
 import { parseAttached } from '../../src/runs/tool-turns.ts';
 import { type AttachFilesDeps, attachFiles } from '../../src/tools/attach-files.ts';
 import { aRun } from '../agent/support/builders.ts';
@@ -32,7 +33,8 @@ async function attach(
 ) {
   const mediaDir = join(files.folder, 'media');
   const deps: AttachFilesDeps = {
-    ...{ mediaDir, maxFileBytes: 1_000_000, readerFor: () => files.reader },
+    ...{ mediaDir, maxFileBytes: 1_000_000, copies: createByteBudget(1_000_000) },
+    readerFor: () => files.reader,
     capabilitiesFor: () => ({ ...exampleCapabilities, media: { maxBytes } }),
     ...over,
   };

@@ -1,5 +1,6 @@
 import { agentId, runId, type SessionKey, sessionId } from '#contracts/ids.ts';
 import type { ToolRun } from '#contracts/tool.ts';
+import { createByteBudget } from '../../src/outbox/byte-budget.ts';
 import type { ToolSendEnd } from '../../src/outbox/tool-sender.ts';
 import type { ToolSendInput } from '../../src/store/delivery/tool-send.ts';
 import { createMessageTool, type MessageToolDeps } from '../../src/tools/message.ts';
@@ -45,7 +46,12 @@ export async function call(input: object, { end = {}, by = {}, isPosted, ...chan
       },
       shaper: shaping.shaper,
       capabilitiesFor: () => undefined,
-      ...{ mediaDir: '/nowhere', maxFileBytes: 1_000_000, readerFor: () => undefined },
+      ...{
+        mediaDir: '/nowhere',
+        maxFileBytes: 1_000_000,
+        copies: createByteBudget(1_000_000),
+        readerFor: () => undefined,
+      },
       routeTo: async () => undefined,
       ...changes,
     },
