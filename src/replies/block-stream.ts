@@ -238,7 +238,7 @@ const SENTENCE_END = /[.!?…:。！？][)"'”’\]*_]{0,3}$/;
  * beginning only: from each of its characters took time quadratic in its length.
  */
 const BREAK = /(?:[。！？]|(?<![ \t])[ \t]+)(?=\S)(?![`~]{3}|[-+*>#|=]|\d{1,9}[.)])/g;
-/** What must follow a break for that expression to decide: the number of a list's item has at most nine digits. */
+/** Length of the longest markup behind a break: the number of a list's item has at most nine digits. */
 const longestMarkup = 10;
 /** A line that stays what it is without the line before it: no indented text, and no row of a table. */
 const STANDS_ALONE = /^[^\s|]/;

@@ -28,7 +28,7 @@ const fewestKills = isLong ? 20 : 3;
 const seed = Number(process.env.PROOF_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));
 const sessions = isLong ? 200 : 40;
 const people = Array.from({ length: sessions }, (_, index) => 30_001 + index);
-const perSecond = 50;
+const perSecond = isLong ? 50 : 30;
 const front: Role = 'gateway';
 const back: Role = 'worker';
 const workers = ['worker-1', 'worker-2', 'worker-3'] as const;
