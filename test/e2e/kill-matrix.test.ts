@@ -41,15 +41,18 @@ const every = [
   })),
 );
 /** Each point, or series of points, in the scenario that names it first; the other ways to reach it take turns. */
-const first = every.filter(({ scenario }, index) => {
-  const kills = scenario.kills.join();
-  return every.findIndex((one) => one.scenario.kills.join() === kills) === index;
-});
+const first = every.filter(
+  ({ scenario }, index) => every.findIndex((one) => pointsOf(one.scenario) === pointsOf(scenario)) === index,
+);
 const others = shareOf(
   every.filter((one) => !first.includes(one)),
   12,
 );
 const cases = [...first, ...others];
+
+function pointsOf({ kills }: Scenario): string {
+  return [...new Set(kills.map((kill) => kill.split(':')[0]))].join();
+}
 
 function nameOf({ kills, title }: Scenario, channel: ChannelName): string {
   return `${kills.map((kill) => kill.replace(/:1$/, '')).join(', ')} on ${channel} (${title})`;
