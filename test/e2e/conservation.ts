@@ -12,12 +12,19 @@ type Row = Readonly<Record<string, string | number | null>>;
 
 /** Reads from the database file of a data folder, in the state in which its gateway left it. */
 export function readStore(dataDir: string, sql: string, ...values: readonly unknown[]): readonly Row[] {
+  using store = openReader(dataDir);
+  return store.read(sql, ...values);
+}
+
+type Reader = Disposable & { read(sql: string, ...values: readonly unknown[]): readonly Row[] };
+
+/** For several reads: the first on each connection parses the whole schema, which takes most of its time. */
+function openReader(dataDir: string): Reader {
   const db = new BetterSqlite3(join(dataDir, 'parley.db'), { readonly: true });
-  try {
-    return db.prepare(sql).all(...values) as Row[];
-  } finally {
-    db.close();
-  }
+  return {
+    read: (sql, ...values) => db.prepare(sql).all(...values) as Row[],
+    [Symbol.dispose]: () => db.close(),
+  };
 }
 
 /** Rows that are still in progress. */
@@ -56,9 +63,9 @@ const unlawful = {
   'run that never ended': `select id from runs where state <> 'finished'`,
 };
 
-function findIn(dataDir: string, checks: Readonly<Record<string, string>>): readonly string[] {
+function findIn({ read }: Reader, checks: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(checks).flatMap(([name, sql]) =>
-    readStore(dataDir, sql).map((row) => `${name}: ${JSON.stringify(row)}`),
+    read(sql).map((row) => `${name}: ${JSON.stringify(row)}`),
   );
 }
 
@@ -84,16 +91,17 @@ export function quoted(sql: string): string {
  * what is still open if nothing has moved for `deadlineMs`: the limit is on standing still, not on the amount of work.
  */
 export async function untilAtRest(dataDir: string, events: number, deadlineMs = patienceMs): Promise<void> {
+  using store = openReader(dataDir);
   let deadline = Date.now() + deadlineMs;
   let before = 0;
   for (;;) {
     // Counted first, so that the second read sees whatever arrives in between.
-    const [counts] = readStore(dataDir, progress);
+    const [counts] = store.read(progress);
     const [known, done] = [Number(counts?.events), Number(counts?.done)];
     if (known + done > before) deadline = Date.now() + deadlineMs;
     before = known + done;
     const isLate = Date.now() > deadline;
-    const open = known >= events || isLate ? findIn(dataDir, unfinished) : undefined;
+    const open = known >= events || isLate ? findIn(store, unfinished) : undefined;
     if (open?.length === 0 && known >= events) return;
     if (isLate) {
       const late = open?.length ? open : [`${known} of ${events} events are written down`];
@@ -104,8 +112,9 @@ export async function untilAtRest(dataDir: string, events: number, deadlineMs = 
 }
 
 async function untilStored(dataDir: string, sql: string, rows: number, deadlineMs: number): Promise<void> {
+  using store = openReader(dataDir);
   const deadline = Date.now() + deadlineMs;
-  while (readStore(dataDir, sql).length < rows) {
+  while (store.read(sql).length < rows) {
     if (Date.now() > deadline) throw new Error(`fewer than ${rows} rows after ${deadlineMs} ms: ${sql}`);
     await look();
   }
@@ -128,7 +137,8 @@ export function countEvents(dataDir: string): number {
 
 /** Returns every breach of the law, in words; empty when it holds. Call it at rest. */
 export function findBreaches(dataDir: string): readonly string[] {
-  return [...findIn(dataDir, unfinished), ...findIn(dataDir, unlawful), ...readWarnings(dataDir)];
+  using store = openReader(dataDir);
+  return [...findIn(store, { ...unfinished, ...unlawful }), ...readWarnings(dataDir)];
 }
 
 /** Returns the warnings that Node.js itself issued in any of the gateway's lives, such as leaking listeners. */
