@@ -3,6 +3,7 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { createLimit, type Limit } from '#channel-kit/limit.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
@@ -64,6 +65,8 @@ const patienceMs = 15_000;
  * How many messages' files are fetched at once: a backlog may contain thousands of photos, and networks refuse a flood.
  */
 const maxAtOnce = 8;
+/** The same for messages with voice messages, which may wait for minutes until somebody has written them down. */
+const maxVoicesAtOnce = 8;
 /**
  * How much arrives before the memory of written chunks is freed. By itself V8 waits for some 60 MB, beside the memory
  * of a file that is being read.
@@ -80,16 +83,24 @@ export function createFetcher(deps: FetcherDeps): Fetcher {
   const stopping = new AbortController();
   const allowance = createFileAllowance(deps.clock, { bytesPerHour: deps.maxBytesPerHour });
   const countArrived = freeChunks();
+  const voices = createLimit(maxVoicesAtOnce);
+  let taken = 0;
   const begin = () => {
     for (const inboxId of waiting) {
       // Without space they keep waiting; the sweep calls again.
-      if (working.size >= maxAtOnce || stopping.signal.aborted || !deps.hasSpace()) return;
+      if (taken >= maxAtOnce || stopping.signal.aborted || !deps.hasSpace()) return;
       waiting.delete(inboxId);
-      const work = fetchAll({ ...deps, allowance, countArrived }, inboxId, stopping.signal)
+      taken += 1;
+      const leave = once(() => {
+        taken -= 1;
+        begin();
+      });
+      const place = { leave, voices };
+      const work = fetchAll({ ...deps, allowance, countArrived }, inboxId, { place, signal: stopping.signal })
         .catch((error: unknown) => deps.log.warn({ inboxId, error }, 'media.interrupted'))
         .finally(() => {
           working.delete(inboxId);
-          begin();
+          leave();
         });
       working.set(inboxId, work);
     }
@@ -123,11 +134,34 @@ function freeChunks(): (bytes: number) => void {
   };
 }
 
-async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): Promise<void> {
+/** A message's place among those that are fetched. */
+type Place = {
+  /** Makes room for the next message. */
+  readonly leave: () => void;
+  readonly voices: Limit;
+};
+
+async function fetchAll(
+  deps: FetchDeps,
+  inboxId: string,
+  { place, signal }: { readonly place: Place; readonly signal: AbortSignal },
+): Promise<void> {
   const pending = await deps.store.read(readPendingFetch, { inboxId });
   const media = pending && deps.channelFor(pending.route)?.adapter.media;
   // The channel isn't connected here yet; the sweep calls again.
   if (!pending || !media) return;
+  if (!pending.attachments.some(({ kind }) => kind === 'voice'))
+    return fetchAndRead(deps, pending, { media, signal });
+  place.leave();
+  await place.voices(() => fetchAndRead(deps, pending, { media, signal }));
+}
+
+async function fetchAndRead(
+  deps: FetchDeps,
+  pending: PendingFetch,
+  { media, signal }: FetchScene,
+): Promise<void> {
+  if (signal.aborted) return;
   // After a crash while they were being read, they aren't fetched again.
   const stored = pending.stored ?? (await fetchFiles(deps, pending, { media, signal }));
   if (stored === undefined || signal.aborted) return;
@@ -135,6 +169,15 @@ async function fetchAll(deps: FetchDeps, inboxId: string, signal: AbortSignal): 
   if (!isWritten || signal.aborted) return;
   await store(deps, pending, read);
   deps.probe.reach('media-read');
+}
+
+function once(act: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (isDone) return;
+    isDone = true;
+    act();
+  };
 }
 
 type FetchScene = { readonly media: MediaAbility; readonly signal: AbortSignal };

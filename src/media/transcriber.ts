@@ -1,5 +1,7 @@
 /** Has voice messages written down, by a server that speaks OpenAI's `/audio/transcriptions`, or by a local model. */
 
+import { createLimit } from '#channel-kit/limit.ts';
+
 /** A voice message on disk, with its sniffed type. */
 export type VoiceFile = { readonly path: string; readonly mimeType: string };
 
@@ -29,19 +31,9 @@ export function spokenWords(transcript: string): string {
 
 /** Makes calls take turns: servers work on one or a few at a time, and answer the rest late or never. */
 export function limitCalls(transcriber: Transcriber, maxAtOnce: number): Transcriber {
-  const waiting: (() => void)[] = [];
-  let running = 0;
+  const limit = createLimit(maxAtOnce);
   return {
     waitMs: transcriber.waitMs,
-    transcribe: async (voice, signal) => {
-      while (running >= maxAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
-      running += 1;
-      try {
-        return await transcriber.transcribe(voice, signal);
-      } finally {
-        running -= 1;
-        waiting.shift()?.();
-      }
-    },
+    transcribe: (voice, signal) => limit(() => transcriber.transcribe(voice, signal)),
   };
 }

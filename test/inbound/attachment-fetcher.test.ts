@@ -48,19 +48,24 @@ function aFetcher(fetch: MediaAbility['fetch'], over: Partial<FetcherDeps> = {})
   return fetcher;
 }
 
-type FilesOfEach = { readonly files?: number; readonly sender?: string; readonly sizeBytes?: number };
+type FilesOfEach = {
+  readonly kind?: AttachmentRef['kind'];
+  readonly files?: number;
+  readonly sender?: string;
+  readonly sizeBytes?: number;
+};
 
 /** Accepts messages with one file each, unless more are asked for, and returns their items' ids. */
 async function messagesWithFiles(
   count: number,
-  { files = 1, sender = unique('sender'), ...stated }: FilesOfEach = {},
+  { kind = 'image', files = 1, sender = unique('sender'), ...stated }: FilesOfEach = {},
 ): Promise<readonly string[]> {
   const conversation = unique('c');
   const accepted = Array.from({ length: count }, () => {
     const proposal = aMessage({ conversation, text: 'Look', sender });
     if (proposal.decision.kind !== 'accept') throw new Error('unreachable');
     const { item } = proposal.decision;
-    const one: AttachmentRef = { ref: item.id, kind: 'image', name: 'a.png', ...stated };
+    const one: AttachmentRef = { ref: item.id, kind, name: 'a.png', ...stated };
     const attachments = Array.from({ length: files }, () => one);
     const withFile = { ...item, content: { ...item.content, attachments } };
     return { ...proposal, decision: { kind: 'accept', item: withFile } } as const;
@@ -129,6 +134,38 @@ describe('attachments', () => {
     if (file?.kind === 'stored')
       expect(await readFile(join(dataDir(), 'media', file.path), 'utf8')).toBe('whole');
     expect(clock.waits).toEqual(waits);
+  });
+
+  it('fetches other files while voice messages wait for a program that writes them down', async () => {
+    const gate = Promise.withResolvers<void>();
+    let waiting = 0;
+    const reader: FileReader = {
+      begin: async (file) => (file.sentAs === 'voice' ? { ...file, reading: { kind: 'pending' } } : file),
+      finish: async ({ reading: _, ...file }) => {
+        waiting += 1;
+        await gate.promise;
+        return file;
+      },
+      waitMs: () => 60_000,
+    };
+    const fetched: string[] = [];
+    const fetch: MediaAbility['fetch'] = async function* ({ ref }) {
+      fetched.push(ref);
+      yield Buffer.from('x');
+    };
+    const fetcher = aFetcher(fetch, { reader });
+    // Before the fetcher stops, which waits for what it reads.
+    onTestFinished(() => gate.resolve());
+    const voices = await messagesWithFiles(20, { kind: 'voice' });
+    for (const id of voices) fetcher.fetch(id);
+    await vi.waitFor(() => expect(waiting).toBeGreaterThanOrEqual(8), { timeout: patienceMs });
+    const [photo = ''] = await messagesWithFiles(1);
+    fetcher.fetch(photo);
+    await vi.waitFor(() => expect(fetched).toContain(photo), { timeout: patienceMs });
+    expect(waiting).toBe(8);
+    gate.resolve();
+    await vi.waitFor(() => expect(waiting).toBe(20), { timeout: patienceMs });
+    expect(fetched.toSorted()).toEqual([...voices, photo].toSorted());
   });
 
   it('frees the memory of chunks as they arrive, whichever file they belong to', async () => {
