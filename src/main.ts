@@ -54,24 +54,32 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exitCode = 1;
 });
 
-const { runCommandLine } = await import('./cli/command-line.ts').catch(refuseMissingPackage);
-const code = await runCommandLine(process.argv.slice(2), {
-  chatSocket: 'channels/terminal/terminal.sock',
-  parts: { channels, plugins },
-  start: async (role) => {
-    const [{ runStart }, { startWithRetry: startPatiently }] = await Promise.all([
-      import('./cli/start.ts'),
-      import('./startup/start-with-retry.ts'),
-    ]);
-    return runStart({ channels, plugins, startGateway: startPatiently, ...(role && { role }) });
-  },
-});
-// Unless a failed output has already set it.
-process.exitCode ||= code;
+/** Resolves once the command has ended. */
+export const ended = runCommand();
+
+// In a function, because a bundle's chunks can't wait.
+async function runCommand(): Promise<void> {
+  const { runCommandLine } = await import('./cli/command-line.ts').catch(refuseMissingPackage);
+  const code = await runCommandLine(process.argv.slice(2), {
+    chatSocket: 'channels/terminal/terminal.sock',
+    parts: { channels, plugins },
+    start: async (role) => {
+      const [{ runStart }, { startWithRetry: startPatiently }] = await Promise.all([
+        import('./cli/start.ts'),
+        import('./startup/start-with-retry.ts'),
+      ]);
+      return runStart({ channels, plugins, startGateway: startPatiently, ...(role && { role }) });
+    },
+  });
+  // Unless a failed output has already set it.
+  process.exitCode ||= code;
+}
 
 /** After an update, a package may be missing until the next install. */
 function refuseMissingPackage(error: unknown): never {
-  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+  const isMissing =
+    error instanceof Error && 'code' in error && /^(?:ERR_)?MODULE_NOT_FOUND$/.test(String(error.code));
+  if (!isMissing) throw error;
   process.stderr.write(
     `A dependency is missing, as after an update: ${error.message.split('\n')[0]}\nInstall it: node scripts/bootstrap.mjs\n`,
   );

@@ -15,11 +15,14 @@ export type PageText = { readonly text: string; readonly total: number };
 /** Leaves room for the lines around the text in a result of 32 KB. */
 const maxPieceBytes = 28_000;
 
-const request: PageRequest = workerData;
-try {
-  parentPort?.postMessage(pieceOf((await pageText(request)).toWellFormed(), request.offset));
-} catch (error) {
-  parentPort?.postMessage({ problem: error instanceof Error ? error.message : String(error) });
+void answer(workerData);
+
+async function answer(request: PageRequest): Promise<void> {
+  try {
+    parentPort?.postMessage(pieceOf((await pageText(request)).toWellFormed(), request.offset));
+  } catch (error) {
+    parentPort?.postMessage({ problem: error instanceof Error ? error.message : String(error) });
+  }
 }
 
 /** Ends the piece with a line if one ends near the limit. */

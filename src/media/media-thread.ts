@@ -15,13 +15,16 @@ export type MediaResult =
   | ({ readonly kind: 'text' } & DocumentText)
   | { readonly kind: 'problem'; readonly problem: ReadProblem };
 
-const job: MediaJob = workerData;
-try {
-  const result = await work(job);
-  parentPort?.postMessage(result, result.kind === 'image' ? [result.bytes.buffer] : []);
-} catch (error) {
-  const problem = error instanceof UnreadableFile ? error.problem : 'damaged';
-  parentPort?.postMessage({ kind: 'problem', problem } satisfies MediaResult);
+void answer(workerData);
+
+async function answer(job: MediaJob): Promise<void> {
+  try {
+    const result = await work(job);
+    parentPort?.postMessage(result, result.kind === 'image' ? [result.bytes.buffer] : []);
+  } catch (error) {
+    const problem = error instanceof UnreadableFile ? error.problem : 'damaged';
+    parentPort?.postMessage({ kind: 'problem', problem } satisfies MediaResult);
+  }
 }
 
 /** Each library is loaded by the jobs that need it. */

@@ -11,6 +11,8 @@ describe('exports', () => {
   const promised = new Set([
     // Spec 5: an entry point for other programs that use the loop; a run calls `agentLoopResume`.
     'src/agent/loop.ts#agentLoop',
+    // A test that runs one command after the other awaits it; it imports the program by the address of a file.
+    'src/main.ts#ended',
     // The type check holds these tables complete; a test reads that each has its reasons.
     'channels/discord/content-fates.ts#contentFates',
     'channels/discord/event-fates.ts#eventFates',

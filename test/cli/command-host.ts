@@ -34,7 +34,7 @@ process.on('message', async ({ args, env }: Command) => {
   process.exitCode = undefined;
   const before = openResources();
   count += 1;
-  await import(`${main.href}?run=${count}`);
+  await (await import(`${main.href}?run=${count}`)).ended;
   const code = Number(process.exitCode ?? 0);
   await untilClosed(before);
   for (const name of streams) process[name].removeAllListeners('error');

@@ -1,9 +1,8 @@
 /** The bundled tools that read pages and run commands. PAGE_HOST is the one server of this machine that may be read. */
 import { z } from 'zod';
+import { plugin as shell } from '../../plugins/shell/index.ts';
+import { plugin as web } from '../../plugins/web/index.ts';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
-
-const { plugin: web } = await import('../../plugins/web/index.ts');
-const { plugin: shell } = await import('../../plugins/shell/index.ts');
 
 export const plugin: PluginDefinition = {
   id: 'page-tools',

@@ -1,9 +1,8 @@
 /** The tools of the bundled web plugins, all of them on; nothing calls them. */
 import { z } from 'zod';
+import { plugin as code } from '../../plugins/code-search/index.ts';
+import { plugin as web } from '../../plugins/web/index.ts';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
-
-const { plugin: web } = await import('../../plugins/web/index.ts');
-const { plugin: code } = await import('../../plugins/code-search/index.ts');
 
 export const plugin: PluginDefinition = {
   id: 'web-tools',
