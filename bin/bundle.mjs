@@ -5,7 +5,15 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The inputs of a bundle. The lock file represents the dependencies. */
-const sources = ['src', 'channels', 'plugins', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'];
+const sources = [
+  'src',
+  'channels',
+  'plugins',
+  'package.json',
+  'package-lock.json',
+  'scripts/bundle.mjs',
+  'bin/chunks.cjs',
+];
 /** The end-to-end tests have their own gateway, with kill points; the others have their own writer thread. */
 const testSources = [...sources, 'test/e2e', 'test/support/serve-writers.ts'];
 /** The lane benchmarks have their own gateway, without a network. */

@@ -1,4 +1,3 @@
-import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { chatCommand } from '#channel-kit/own-commands.ts';
 import type { ChannelEntry } from '#contracts/channel.ts';
@@ -14,6 +13,7 @@ import { bytesOf } from '../config/units.ts';
 import { logPath, openLogFile } from '../logging/log-file.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
 import type { PluginEntry } from '../plugin-host/replace-plugins.ts';
+import { keepCompiledCode } from '../processes/compiled-code.ts';
 import { workspaceDisks } from '../processes/disk-gate.ts';
 import { checkConfig, checkForStart } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -138,7 +138,7 @@ function finishStart(gateway: RunningGateway, config: Config, log: Log): void {
   };
   show();
   if (gateway.waiting() !== undefined) void gateway.started.then(show);
-  keepCompiledCode();
+  keepCode();
   void gcWhenIdle();
 }
 
@@ -151,9 +151,9 @@ function showTable(gateway: RunningGateway, settings: string): void {
  * Writes the compile cache, which Node.js would only write at a regular exit, and a gateway may never have one.
  * Writes it twice: by the second time, the first answers have loaded the model's SDK and the Markdown parser.
  */
-function keepCompiledCode(): void {
-  flushCompileCache();
-  setTimeout(flushCompileCache, 60_000).unref();
+function keepCode(): void {
+  keepCompiledCode();
+  setTimeout(keepCompiledCode, 60_000).unref();
 }
 
 function firstOf(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {

@@ -5,16 +5,19 @@
  * minute that some jobs wait after the start.
  */
 
-import { flushCompileCache } from 'node:module';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { createOutsideLoader } from '../../src/cli/plugin-entries.ts';
 import { createReloader } from '../../src/cli/reload.ts';
+import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { secretsOf } from '../../src/config/secrets-of.ts';
+import type { ChannelEntry } from '../../src/contracts/channel.ts';
 import { channelId } from '../../src/contracts/ids.ts';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
 import type { Probe } from '../../src/contracts/probe.ts';
 import { createLogger } from '../../src/logging/logger.ts';
+import type { PluginEntry } from '../../src/plugin-host/replace-plugins.ts';
+import { keepCompiledCode } from '../../src/processes/compiled-code.ts';
 import { workspaceDisks } from '../../src/processes/disk-gate.ts';
 import { startWithRetry } from '../../src/startup/start-with-retry.ts';
 import { killTree } from './process-tree.ts';
@@ -37,87 +40,96 @@ function createTrap(act: () => void): Probe & { arm(order: string | undefined): 
   };
 }
 
-const loaded = loadConfig(undefined, process.cwd());
-const { TEST_ROLE, TEST_TITLES } = process.env;
-const isRole = TEST_ROLE === 'gateway' || TEST_ROLE === 'worker';
-// Many tests count the requests to the model, or end with the answer.
-const config = { ...loaded, role: isRole ? TEST_ROLE : loaded.role, titles: TEST_TITLES !== undefined };
-const logger = await createLogger({ level: config.logLevel, isPretty: false });
-for (const secret of secretsOf(config)) logger.redactor.add(secret);
-const files = (await import('../../plugins/files/index.ts')).plugin as PluginDefinition;
-const extra =
-  process.env.TEST_PLUGIN === undefined
-    ? []
-    : [((await import(process.env.TEST_PLUGIN)) as { plugin: PluginDefinition }).plugin];
-const aheadMs = Number(process.env.CLOCK_AHEAD_MS ?? 0);
-let isHasty = process.env.HASTY_START !== undefined;
-const loadOutside = createOutsideLoader();
-const reload = createReloader({
-  config,
-  log: logger.log,
-  disks: workspaceDisks,
-  load: async () => ({ ...loadConfig(undefined, process.cwd()), role: config.role, titles: config.titles }),
-  apply: async (next) => gateway.apply(next, await loadOutside(next)),
-});
-const { STOP_AT, KILL_AT } = process.env;
-const trap = createTrap(STOP_AT ? () => process.kill(process.pid, 'SIGSTOP') : () => killTree(process.pid));
-trap.arm(STOP_AT || KILL_AT);
-const gateway = await startWithRetry({
-  reload,
-  config,
-  clock: {
-    now: () => systemClock.now() + aheadMs,
-    wait: (ms, signal) => systemClock.wait(isHasty && ms === 60_000 ? 100 : ms, signal),
+const { TEST_ROLE, TEST_TITLES, TEST_PLUGIN, CLOCK_AHEAD_MS, HASTY_START, STOP_AT, KILL_AT } = process.env;
+
+const channels: readonly ChannelEntry[] = [
+  {
+    id: channelId('web'),
+    localPeer: 'owner',
+    load: async () => (await import('../../channels/web/index.ts')).channel,
   },
-  log: logger.log,
-  version: '0.0.0-test',
-  probe: trap,
-  channels: [
-    {
-      id: channelId('web'),
-      localPeer: 'owner',
-      load: async () => (await import('../../channels/web/index.ts')).channel,
+  {
+    id: channelId('terminal'),
+    localPeer: 'owner',
+    load: async () => (await import('../../channels/terminal/index.ts')).channel,
+  },
+  {
+    id: channelId('telegram'),
+    tools: ['poll', 'pin'],
+    load: async () => (await import('../../channels/telegram/index.ts')).channel,
+  },
+  {
+    id: channelId('discord'),
+    tools: ['poll', 'pin', 'thread'],
+    load: async () => (await import('../../channels/discord/index.ts')).channel,
+  },
+  {
+    id: channelId('signal'),
+    load: async () => (await import('../../channels/signal/index.ts')).channel,
+  },
+];
+
+void run();
+
+// In a function, because a bundle's chunks can't wait.
+async function run(): Promise<void> {
+  const config = configOfTest();
+  const logger = await createLogger({ level: config.logLevel, isPretty: false });
+  for (const secret of secretsOf(config)) logger.redactor.add(secret);
+  let isHasty = HASTY_START !== undefined;
+  const loadOutside = createOutsideLoader();
+  const reload = createReloader({
+    config,
+    log: logger.log,
+    disks: workspaceDisks,
+    load: async () => configOfTest(),
+    apply: async (next) => gateway.apply(next, await loadOutside(next)),
+  });
+  const trap = createTrap(STOP_AT ? () => process.kill(process.pid, 'SIGSTOP') : () => killTree(process.pid));
+  trap.arm(STOP_AT || KILL_AT);
+  const gateway = await startWithRetry({
+    reload,
+    config,
+    clock: {
+      now: () => systemClock.now() + Number(CLOCK_AHEAD_MS ?? 0),
+      wait: (ms, signal) => systemClock.wait(isHasty && ms === 60_000 ? 100 : ms, signal),
     },
-    {
-      id: channelId('terminal'),
-      localPeer: 'owner',
-      load: async () => (await import('../../channels/terminal/index.ts')).channel,
-    },
-    {
-      id: channelId('telegram'),
-      tools: ['poll', 'pin'],
-      load: async () => (await import('../../channels/telegram/index.ts')).channel,
-    },
-    {
-      id: channelId('discord'),
-      tools: ['poll', 'pin', 'thread'],
-      load: async () => (await import('../../channels/discord/index.ts')).channel,
-    },
-    {
-      id: channelId('signal'),
-      load: async () => (await import('../../channels/signal/index.ts')).channel,
-    },
-  ],
-  plugins: [
-    { definition: files, config: config.plugins.files },
-    ...extra.map((definition) => ({ definition, config: {} })),
-    ...(await loadOutside(config)),
-  ],
-  onSecret: (value) => logger.redactor.add(value),
-  redact: (text) => logger.redactor.redact(text),
-});
-process.on('SIGUSR2', () => void reload());
-await gateway.settled;
-isHasty = false;
-// As `parley start` does: most of these processes are killed, and the next ones need the cache.
-flushCompileCache();
-process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });
-process.on('message', ({ killAt }: { readonly killAt: string }) => {
-  trap.arm(killAt);
-  process.send?.({ kind: 'armed' });
-});
-process.once('SIGTERM', async () => {
-  await gateway.stop();
-  await logger.close();
-  process.exit(0);
-});
+    log: logger.log,
+    version: '0.0.0-test',
+    probe: trap,
+    channels,
+    plugins: [...(await ownPlugins(config)), ...(await loadOutside(config))],
+    onSecret: (value) => logger.redactor.add(value),
+    redact: (text) => logger.redactor.redact(text),
+  });
+  process.on('SIGUSR2', () => void reload());
+  await gateway.settled;
+  isHasty = false;
+  // As `parley start` does: most of these processes are killed, and the next ones need the cache.
+  keepCompiledCode();
+  process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });
+  process.on('message', ({ killAt }: { readonly killAt: string }) => {
+    trap.arm(killAt);
+    process.send?.({ kind: 'armed' });
+  });
+  process.once('SIGTERM', async () => {
+    await gateway.stop();
+    await logger.close();
+    process.exit(0);
+  });
+}
+
+function configOfTest(): Config {
+  const loaded = loadConfig(undefined, process.cwd());
+  const role = TEST_ROLE === 'gateway' || TEST_ROLE === 'worker' ? TEST_ROLE : loaded.role;
+  // Many tests count the requests to the model, or end with the answer.
+  return { ...loaded, role, titles: TEST_TITLES !== undefined };
+}
+
+async function ownPlugins(config: Config): Promise<readonly PluginEntry[]> {
+  const files = (await import('../../plugins/files/index.ts')).plugin as PluginDefinition;
+  const own = [{ definition: files, config: config.plugins.files }];
+  if (TEST_PLUGIN === undefined) return own;
+  const { plugin } = (await import(TEST_PLUGIN)) as { plugin: PluginDefinition };
+  return [...own, { definition: plugin, config: {} }];
+}

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   statSync,
@@ -15,7 +16,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { bundleFolder } from '../../bin/bundle.mjs';
 import { makeBundle } from '../../scripts/bundle.mjs';
 
@@ -36,25 +37,32 @@ beforeEach(() => {
   write('src/store/sqlite/open.ts', opener);
   write('src/later.ts', 'export const two = 2;');
   write('src/testing/plugin-harness.ts', 'export {};');
-  write('src/library/agent-kit.ts', 'export {};');
+  write('src/library/agent-kit.ts', "export * as later from '../later.ts';");
   write('src/main.ts', program);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+});
 
 const opener = `
 import { Worker } from 'node:worker_threads';
 export const openThread = () => new Worker(new URL('./writer-thread.ts', import.meta.url));`;
 
-/** What can go wrong in a bundle: a thread, a library loaded by `require`, a dynamic import, files next to it. */
+/** What can go wrong in a bundle: a thread, a library that is required or found, imports from in- and outside, files. */
 const program = `
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { openThread } from './store/sqlite/open.ts';
 const require = createRequire(import.meta.url);
 const thread = openThread();
-const { two } = await import('./later.ts');
 const page = readFileSync(new URL(import.meta.filename.endsWith('.ts') ? 'server/page/index.html' : 'page/index.html', import.meta.url), 'utf8');
-thread.once('message', (told) => console.log(JSON.stringify([import.meta.filename, told, two, typeof require('fastify'), page])));`;
+const library = import.meta.resolve('preact').split('/').at(-1);
+thread.once('message', async (told) => {
+  const { two } = await import('./later.ts');
+  const outside = await import(new URL('data:text/javascript,export const name = "outside"').href);
+  console.log(JSON.stringify([import.meta.filename, told, two, typeof require('fastify'), page, library, outside.name]));
+});`;
 
 function write(path: string, text: string) {
   writeFileSync(join(root, path), text);
@@ -80,7 +88,44 @@ it('does what the sources do, including threads, required libraries and other fi
   const after = run();
   expect(after.file).toContain(bundleFolder(root));
   expect(after.said).toEqual(before.said);
-  expect(after.said).toEqual(['wrote', 2, 'function', '<title>Parley</title>']);
+  expect(after.said).toEqual(['wrote', 2, 'function', '<title>Parley</title>', 'preact.mjs', 'outside']);
+});
+
+/** Where Node.js keeps compiled code, and below it the bundle. */
+function keptCode(): readonly string[] {
+  const folder = join(root, 'cache');
+  return existsSync(folder) ? readdirSync(folder, { recursive: true }).map(String) : [];
+}
+
+it('runs with the code that an earlier process compiled, which goes with its bundle', () => {
+  bundle();
+  vi.stubEnv('NODE_COMPILE_CACHE', join(root, 'cache'));
+  const { said } = run();
+  const [chunk = ''] = keptCode().filter((path) => path.endsWith('/main/main.cjs'));
+  const kept = statSync(join(root, 'cache', chunk)).ino;
+  expect(run().said).toEqual(said);
+  expect(statSync(join(root, 'cache', chunk)).ino).toBe(kept);
+  expect(keptCode().filter((path) => path.endsWith('/writer-thread/writer-thread.cjs'))).toHaveLength(1);
+});
+
+it('compiles again whatever it has no usable code of', () => {
+  bundle();
+  vi.stubEnv('NODE_COMPILE_CACHE', join(root, 'cache'));
+  const { said } = run();
+  const [chunk = ''] = keptCode().filter((path) => path.endsWith('/main/main.cjs'));
+  const path = join(root, 'cache', chunk);
+  const kept = readFileSync(path);
+  for (const broken of [
+    kept.subarray(0, 15),
+    kept.subarray(0, kept.length - 100),
+    Buffer.concat([Buffer.from('/*0123456789abcdef*/'), kept.subarray(20)]),
+  ]) {
+    writeFileSync(path, broken);
+    expect(run().said).toEqual(said);
+    const anew = readFileSync(path);
+    expect(anew).not.toEqual(broken);
+    expect(anew.subarray(0, 20)).toEqual(kept.subarray(0, 20));
+  }
 });
 
 it('ignores a bundle once a source has changed, but keeps it for processes that run it', () => {
@@ -89,7 +134,9 @@ it('ignores a bundle once a source has changed, but keeps it for processes that 
   write('src/later.ts', 'export const two = 22;');
   expect(run().file).toBe(join(root, 'src/main.ts'));
   bundle();
-  expect(run()).toMatchObject({ said: ['wrote', 22, 'function', '<title>Parley</title>'] });
+  expect(run()).toMatchObject({
+    said: expect.arrayContaining(['wrote', 22, 'function', '<title>Parley</title>']),
+  });
   expect(builds()).toHaveLength(2);
   expect(builds()).toEqual(expect.arrayContaining(first));
 });

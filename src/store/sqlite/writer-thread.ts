@@ -3,11 +3,11 @@
  * transaction and one fsync, with each request in a savepoint, so that a failed request rolls back only itself. Answers
  * are sent after COMMIT. Checkpoints happen here too, never on the event loop.
  */
-import { flushCompileCache } from 'node:module';
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
+import { keepCompiledCode } from '../../processes/compiled-code.ts';
 import type { StepTx, StoreProgram, WriterTask } from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
@@ -31,8 +31,8 @@ export function serveWriter(
     .then((database) => {
       port.postMessage({ kind: 'ready' } satisfies WriterReport);
       serve(port, database);
-      // Node.js would otherwise write it only when the process exits normally.
-      flushCompileCache();
+      // It would otherwise be kept only when the thread ends in an orderly way. By then the first steps have run.
+      setTimeout(keepCompiledCode, 2000).unref();
     })
     .catch((error: unknown) => {
       port.postMessage({ kind: 'unusable', fault: faultOf(error, task.file) } satisfies WriterReport);
