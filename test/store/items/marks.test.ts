@@ -117,7 +117,9 @@ describeEachDatabase('a mark', (open, beside) => {
 
   it('marks no message that a run takes alone', async () => {
     const { begin, look, answer } = aNetwork(open(), { mode: 'collect' });
-    await answer(await begin('a'), 'One.');
+    const run = await begin('a');
+    expect(await look()).toEqual([]);
+    await answer(run, 'One.');
     expect(await look()).toEqual(['One.']);
   });
 
@@ -164,7 +166,7 @@ describeEachDatabase('a mark', (open, beside) => {
 
   it('shows that a retained steer waits again after its run has broken off', async () => {
     const store = open();
-    const { begin, say, wait, steer, look } = aNetwork(store, { mode: 'steer-backlog' });
+    const { begin, say, wait, steer, look, claim } = aNetwork(store, { mode: 'steer-backlog' });
     const run = await begin('a');
     await say('b');
     await wait();
@@ -172,6 +174,8 @@ describeEachDatabase('a mark', (open, beside) => {
     expect(await look()).toEqual(['+✍️ b']);
     await endWithout(store, run, 'error');
     expect(await look()).toEqual(['+👀 b']);
+    await claim();
+    expect(await look()).toEqual(['-👀 b']);
   });
 
   it('sends no mark that no longer holds when its turn comes', async () => {
@@ -189,11 +193,12 @@ describeEachDatabase('a mark', (open, beside) => {
   it('makes one call for each mark, however often it is looked for and whatever the network says', async () => {
     const store = open();
     for (const result of [sent, limited, refused]) {
-      const { begin, say, steer, look, answer } = aNetwork(store);
+      const { begin, say, steer, look, answer, conversationKey } = aNetwork(store);
       const run = await begin('a');
       await say('b');
       await steer(run);
       expect(await look(result)).toEqual(['+✍️ b']);
+      await pass(conversationKey);
       for (let times = 0; times < 3; times += 1) expect(await look()).toEqual([]);
       await answer(run, 'Done.');
       expect(await look()).toEqual(result === sent ? ['Done.', '-✍️ b'] : ['Done.']);
