@@ -48,7 +48,8 @@ export function createToolSender(deps: {
         const change = waiting.promise;
         const states = await store.read(readPartStates, { runId: posting.runId, key: posting.key });
         const worst = worstOf(states);
-        const isOpen = worst.state === 'pending' || worst.state === 'sending';
+        // A bad file of an album doesn't end the others.
+        const isOpen = states.some(({ state }) => state === 'pending' || state === 'sending');
         const sentParts = states.filter(({ state }) => state === 'sent').length;
         if (!isOpen || signal.aborted || clock.now() >= until)
           return {

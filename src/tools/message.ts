@@ -94,10 +94,11 @@ async function send(call: Call, action: ActionOf<'send'>): Promise<ToolOutput> {
   const { files: paths = [] } = action;
   if (silence.kind === 'silent' && paths.length === 0)
     return { text: 'Nothing was sent: this text asks for silence.' };
-  if (paths.length > 0 && !abilities?.media) throw unsupported('take files from me');
-  const written = silence.kind === 'silent' ? '' : silence.text;
-  const quotes = action.replyTo === undefined ? undefined : quotedBy(call, action.replyTo);
   const isRepeat = ctx.isRepeat === true && (await call.toolSender.isPosted(callOf(call)));
+  // After a restart, the network of a message that was stored before may not be connected yet.
+  if (paths.length > 0 && !isRepeat && !abilities?.media) throw unsupported('take files from me');
+  const written = silence.kind === 'silent' ? '' : silence.text;
+  const quotes = action.replyTo === undefined || isRepeat ? undefined : quotedBy(call, action.replyTo);
   const text = isRepeat ? written : await askHooks(call, written);
   // A message stored by an earlier attempt stays unchanged, whatever has happened to its files.
   const { asVoice = false } = action;

@@ -16,10 +16,7 @@ export const plugin: PluginDefinition<Record<string, never>> = {
     const file = process.env.EFFECTS_FILE ?? '';
     tools.register('once', () => effect('once', 'never'));
     tools.register('again', () => effect('again', 'safe'));
-    tools.register('attach', () => ({
-      ...effect('attach', 'safe'),
-      execute: async () => ({ text: 'made', files: [{ path: 'notes.txt' }] }),
-    }));
+    tools.register('attach', () => attach);
     tools.register('ask', () => askingTool(file, settle));
     const over = new AbortController();
     const answering = keepAnswering(file, settle, over.signal);
@@ -28,6 +25,16 @@ export const plugin: PluginDefinition<Record<string, never>> = {
     return () => over.abort();
   },
 };
+
+const attach = defineTool<{ readonly files: readonly string[] }>({
+  name: 'attach',
+  description: 'Attaches files.',
+  inputSchema: z.object({ files: z.array(z.string()).default(['notes.txt']) }),
+  parallelSafe: false,
+  replay: 'safe',
+  authority: 'guest',
+  execute: async ({ files }) => ({ text: 'made', files: files.map((path) => ({ path })) }),
+});
 
 function effect(name: string, replay: Tool['replay']): Tool {
   return defineTool<z.infer<typeof inputSchema>>({

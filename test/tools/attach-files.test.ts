@@ -9,6 +9,7 @@ import { aRun } from '../agent/support/builders.ts';
 import { exampleCapabilities } from '../channels/example/capabilities.ts';
 import { type AWorkspace, aWorkspace } from '../plugins/files/a-workspace.ts';
 import { aRoute } from '../replies/reply-builders.ts';
+import { anOggOpus } from '../support/ogg-opus.ts';
 
 let files: AWorkspace;
 
@@ -60,6 +61,20 @@ describe.runIf(process.platform === 'linux')('files that a result attaches', () 
     ]);
     expect(metadata).toMatchObject({ rows: 3 });
     expect(await bytesOf(reported[0]?.path ?? '')).toBe('first');
+  });
+
+  it('marks Ogg Opus as a voice message if asked to, and says of another file that it is none', async () => {
+    await writeFile(join(files.workspace, 'hello.ogg'), anOggOpus([]));
+    const given = [
+      { path: 'hello.ogg', asVoice: true },
+      { path: 'notes.txt', asVoice: true },
+    ];
+    const { text, reported } = await attach(given);
+    expect(reported.map(({ name, asVoice }) => [name, asVoice])).toEqual([
+      ['hello.ogg', true],
+      ['notes.txt', undefined],
+    ]);
+    expect(text).toContain("[notes.txt isn't Ogg Opus: sent as a file]");
   });
 
   it("says of each file why it can't be attached, and attaches the others", async () => {

@@ -7,6 +7,7 @@ import { parseToolSend } from '../../src/runs/tool-turns.ts';
 import { exampleCapabilities } from '../channels/example/capabilities.ts';
 import { type AWorkspace, aWorkspace } from '../plugins/files/a-workspace.ts';
 import { aRoute } from '../replies/reply-builders.ts';
+import { anOggOpus } from '../support/ogg-opus.ts';
 import { type Circumstances, call } from './message-call.ts';
 
 let files: AWorkspace;
@@ -95,6 +96,31 @@ describe.runIf(process.platform === 'linux')('files sent with a message', () => 
     const { media: _, ...without } = exampleCapabilities;
     const failure = { code: 'not_supported', message: expect.stringContaining('cannot take files') };
     await expect(send(input, { capabilitiesFor: () => without })).rejects.toMatchObject(failure);
+  });
+
+  it('finds the message of a repeated call while its network is not connected yet', async () => {
+    const repeated: Circumstances = { isPosted: true, capabilitiesFor: () => undefined };
+    const { output } = await send({ text: 'hi', files: ['notes.txt'], replyTo: 'current' }, repeated);
+    expect(output).toMatchObject({ text: 'Sent.' });
+  });
+
+  it('sends Ogg Opus as a voice message where there are any, and says of other files that they are none', async () => {
+    await writeFile(join(files.workspace, 'hello.ogg'), anOggOpus([9]));
+    await writeFile(join(files.workspace, 'song.mp3'), 'ID3\x03 la la la');
+    const both = { files: ['hello.ogg', 'song.mp3'], asVoice: true };
+    const media = { maxBytes: 1000, voice: { hasCaption: true } };
+    const capabilitiesFor = () => ({ ...exampleCapabilities, media });
+    const { contents, output } = await send({ text: 'Listen', ...both }, { capabilitiesFor });
+    expect(contents).toMatchObject([
+      { kind: 'media', name: 'hello.ogg', asVoice: true, caption: { text: 'Listen' } },
+      { kind: 'media', name: 'song.mp3' },
+    ]);
+    expect(contents[1]).not.toHaveProperty('asVoice');
+    expect(output).toMatchObject({ text: expect.stringMatching(/aren't Ogg Opus: song\.mp3\.$/) });
+    const without = { capabilitiesFor: () => ({ ...exampleCapabilities, media: { maxBytes: 1000 } }) };
+    const plain = await send(both, without);
+    expect(plain.contents[0]).not.toHaveProperty('asVoice');
+    expect(plain.output).toMatchObject({ text: expect.stringContaining('takes no voice messages from me') });
   });
 
   it('does not read files again if the call has stored its message', async () => {

@@ -4,7 +4,6 @@ import { createToolSender } from '../../../src/outbox/tool-sender.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 import type { SendOutcome } from '../../../src/store/delivery/end-part.ts';
 import { retryPart } from '../../../src/store/delivery/operator-actions.ts';
-import { storeToolParts } from '../../../src/store/delivery/tool-send.ts';
 import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
 import { aConversation } from '../a-conversation.ts';
 import { routeFor } from '../builders.ts';
@@ -121,9 +120,13 @@ describeEachDatabase('a message with files that its network refuses', (open) => 
     const run = await begin();
     const posting = { laneKey, epoch: run.epoch, runId: run.runId, key: `${run.runId}:tool:1` };
     const sending = { ...posting, route: routeFor(run), contents: [album] };
-    await open().write(storeToolParts, sending);
-    for (const result of [refused, sentAs('11'), refused, sentAs('13')]) await deliver(result);
-    const clock = { now: Date.now, wait: async () => undefined };
+    const results = [refused, sentAs('11'), refused, sentAs('13')];
+    // One result each time the sender looks.
+    const wait = async () => {
+      const result = results.shift();
+      if (result) await deliver(result);
+    };
+    const clock = { now: Date.now, wait };
     const sender = createToolSender({ store: open(), clock, deliver: () => undefined });
     expect(await sender.send(sending, new AbortController().signal)).toMatchObject({
       ...{ state: 'failed', problem: 'MEDIA_INVALID', receipts: ['11', '13'], sentParts: 2, allParts: 3 },
