@@ -6,6 +6,7 @@
 
 import { afterAll, describe, expect, type TestContext, test } from 'vitest';
 import { isLong } from '../support/long-run.ts';
+import { turn } from '../support/turn.ts';
 import { countTold, findBreaches, untilAtRest } from './conservation.ts';
 import { playKillRound } from './kill-round.ts';
 import { inSeconds, isReported, promised, writeSection } from './matrix-report.ts';
@@ -58,9 +59,10 @@ describe('kill -9 under load', { concurrent: !isReported() }, () => {
 
   test('starts after a kill at any moment of an earlier start, even the first', async (context) => {
     const stage = await anyStage(context);
-    const stepMs = isLong ? 10 : 90;
+    // Each day kills at other moments, between those of the day before.
+    const [stepMs, firstMs] = isLong ? [10, 60] : [150, 60 + 50 * (turn % 3)];
     let kills = 0;
-    for (let killAfterMs = 60; killAfterMs <= 700; killAfterMs += stepMs) {
+    for (let killAfterMs = firstMs; killAfterMs <= 700; killAfterMs += stepMs) {
       kills += 1;
       const parley = await stage.start({ killAfterMs });
       await parley.ended;

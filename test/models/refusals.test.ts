@@ -9,6 +9,7 @@ import type { ApiAccess, KeyNote } from '../../src/models/provider-options.ts';
 import { nextTry } from '../../src/models/retry.ts';
 import { refusing, ServerRefusal } from '../../src/models/server-refusal.ts';
 import { type ErrorBody, errorBodies } from '../inputs/errors/bodies.ts';
+import { shareOf } from '../support/turn.ts';
 import { aRequest, aUserMessage, eventsOf, failureIn } from './builders.ts';
 
 const apis = { anthropic: createAnthropicProvider, openai: createOpenAiProvider } as const;
@@ -218,7 +219,7 @@ describe('quoted text', () => {
       (said) => ({ error: { message: 'Provider returned error', metadata: { raw: said } } }),
     ],
   ])('never alerts about key or credit when a server quotes a message %s', async (_how, status, echo) => {
-    for (const { body } of errorBodies)
+    for (const { body } of shareOf(errorBodies, 3))
       for (const said of [JSON.stringify(body), wordingIn(body)]) {
         const { failure, notes } = await ask('openai', { status, body: echo(said) }, request);
         expect([said, failure.kind, notes.filter((note) => note.isRefused)]).toEqual([

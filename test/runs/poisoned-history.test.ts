@@ -18,7 +18,7 @@ import { openOwnStore } from '../support/own-store.ts';
 import { playNext } from './run-builders.ts';
 
 const nested = (depth: number, open = '[', close = ']') => open.repeat(depth) + close.repeat(depth);
-const inTotal = isLong ? 10_000 : 200;
+const inTotal = isLong ? 10_000 : 100;
 
 describe('a poisoned history', () => {
   const store = openOwnStore();

@@ -68,6 +68,7 @@ function write(path: string, text: string) {
   writeFileSync(join(root, path), text);
 }
 
+/** Runs the script; other builds are made in this process, because each one of a script loads the bundler. */
 const bundle = (...args: string[]) =>
   spawnSync(process.execPath, ['scripts/bundle.mjs', ...args], { cwd: root, encoding: 'utf8' });
 
@@ -97,8 +98,8 @@ function keptCode(): readonly string[] {
   return existsSync(folder) ? readdirSync(folder, { recursive: true }).map(String) : [];
 }
 
-it('runs with the code that an earlier process compiled, which goes with its bundle', () => {
-  bundle();
+it('runs with the code that an earlier process compiled, which goes with its bundle', async () => {
+  await makeBundle({ root });
   vi.stubEnv('NODE_COMPILE_CACHE', join(root, 'cache'));
   const { said } = run();
   const [chunk = ''] = keptCode().filter((path) => path.endsWith('/main/main.cjs'));
@@ -108,8 +109,8 @@ it('runs with the code that an earlier process compiled, which goes with its bun
   expect(keptCode().filter((path) => path.endsWith('/writer-thread/writer-thread.cjs'))).toHaveLength(1);
 });
 
-it('compiles again whatever it has no usable code of', () => {
-  bundle();
+it('compiles again whatever it has no usable code of', async () => {
+  await makeBundle({ root });
   vi.stubEnv('NODE_COMPILE_CACHE', join(root, 'cache'));
   const { said } = run();
   const [chunk = ''] = keptCode().filter((path) => path.endsWith('/main/main.cjs'));
@@ -128,12 +129,12 @@ it('compiles again whatever it has no usable code of', () => {
   }
 });
 
-it('ignores a bundle once a source has changed, but keeps it for processes that run it', () => {
-  bundle();
+it('ignores a bundle once a source has changed, but keeps it for processes that run it', async () => {
+  await makeBundle({ root });
   const first = builds();
   write('src/later.ts', 'export const two = 22;');
   expect(run().file).toBe(join(root, 'src/main.ts'));
-  bundle();
+  await makeBundle({ root });
   expect(run()).toMatchObject({
     said: expect.arrayContaining(['wrote', 22, 'function', '<title>Parley</title>']),
   });
@@ -141,11 +142,11 @@ it('ignores a bundle once a source has changed, but keeps it for processes that 
   expect(builds()).toEqual(expect.arrayContaining(first));
 });
 
-it('does not rebuild a bundle when nothing has changed', () => {
-  bundle();
+it('does not rebuild a bundle when nothing has changed', async () => {
+  await makeBundle({ root });
   const main = join(bundleFolder(root), 'main.mjs');
   utimesSync(main, 1, 1);
-  bundle();
+  await makeBundle({ root });
   expect(statSync(main).mtimeMs).toBe(1000);
 });
 
@@ -184,7 +185,7 @@ it('keeps a build that a process runs from, until that process ends, even by kil
 process.stdin.on('data', () =>
   import('./later.ts').then(({ two }) => console.log(two), ({ code }) => console.log(code)));`,
   );
-  bundle();
+  await makeBundle({ root });
   const used = basename(bundleFolder(root));
   const running = spawn(process.execPath, ['bin/parley.mjs', 'start'], { cwd: root });
   const ended = once(running, 'exit');
@@ -198,7 +199,7 @@ process.stdin.on('data', () =>
     await ended;
   }
   write('src/later.ts', 'export const two = 0;');
-  bundle();
+  await makeBundle({ root });
   expect(builds()).toHaveLength(5);
   expect(builds()).not.toContain(used);
 });
