@@ -83,6 +83,20 @@ describeEachDatabase('files that the agent has sent', (open, { sql }) => {
     }
   });
 
+  it('serves each file of an album under the id of its own message', async () => {
+    const { mediaDir, get } = await aHost();
+    const files = ['one', 'two'].map((name) => ({ path: newOutgoingName(), mimeType: 'text/plain', name }));
+    for (const { path, name } of files) await writeFile(join(mediaDir, path), name);
+    const { laneKey, begin, answer } = aConversation(open());
+    const run = await begin('send them');
+    const content = { kind: 'media', files } as const;
+    await answer(run, '', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
+    const [, ...shown] = await open().read(readTimeline, { laneKey, limit: 100 });
+    const bytes = await Promise.all(shown.map(async ({ messageId }) => (await get(messageId)).text()));
+    expect(bytes).toEqual(['one', 'two']);
+    expect((await get(`${shown[0]?.messageId}#2`)).status).toBe(404);
+  });
+
   it('serves files of 0 bytes and of 20 MB whole', async () => {
     const { sendBytes, get } = await aHost();
     for (const size of [0, 20_000_000]) {
