@@ -86,7 +86,8 @@ it('shows what became of a message across two kills, one reaction at a time, and
 
 it('answers as soon as without marks if the network limits them, refuses them, or they are off', async () => {
   const faults = [
-    { kind: 'refuse', code: 429, description: 'Too Many Requests', parameters: { retry_after: 60 } },
+    // Longer than anything here waits.
+    { kind: 'refuse', code: 429, description: 'Too Many Requests', parameters: { retry_after: 600 } },
     { kind: 'refuse', code: 400, description: 'Bad Request: REACTION_INVALID' },
   ] as const;
   for (const fault of [...faults, undefined]) {
@@ -103,9 +104,7 @@ it('answers as soon as without marks if the network limits them, refuses them, o
     telegram.userSends({ from: ada, text: 'second' });
     if (fault) await until(() => reactionCalls() === 1, { what: 'a mark was tried' });
     go();
-    const startedAt = performance.now();
     await untilSaid(telegram, { chat: ada.id, text: 'Done.' });
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
     await untilAtRest(dataDir, 2);
     expect(said(telegram, ada.id)).toEqual(['Done.']);
     expect(reactionCalls()).toBeLessThanOrEqual(fault ? 3 : 0);
