@@ -10,6 +10,7 @@ import { shareOf } from '../support/turn.ts';
 import { approvalScenarios } from './approval-scenarios.ts';
 import { compactionScenarios } from './compaction-scenarios.ts';
 import { describeRow } from './describe-row.ts';
+import { displayScenarios } from './display-scenarios.ts';
 import { entranceScenarios } from './entrance-scenarios.ts';
 import { type Scenario, scenarios } from './kill-scenarios.ts';
 import { isReported, type MatrixRow, promised, writeMatrix } from './matrix-report.ts';
@@ -33,6 +34,7 @@ const every = [
   ...taskScenarios,
   ...compactionScenarios,
   ...messageScenarios,
+  ...displayScenarios,
 ].flatMap((scenario) =>
   [...scenario.channels, ...(isLong ? (scenario.longChannels ?? []) : [])].map((channel) => ({
     scenario,
