@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parleyCommand, startCommand } from '#channel-kit/own-commands.ts';
-import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
 import { stripText } from '../logging/redaction.ts';
@@ -12,6 +11,7 @@ import { showStatus } from '../operations/status.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
 import { pageAddress } from '../server/allowed-origins.ts';
 import { changeHeader } from '../server/request-guard.ts';
+import { askHttp } from './ask-http.ts';
 import { readySchema } from './ask-processes.ts';
 
 /** Codes with which a gateway rejects a request. */
@@ -87,7 +87,7 @@ async function askConfigured({ host, port }: Config): Promise<GatewayAnswer | un
   // 0 means any free port, so there is no address to ask.
   if (port === 0) return undefined;
   const url = pageAddress(host, port);
-  const answer = await ask(`${url}/readyz`, { signal: AbortSignal.timeout(patienceMs.GET) });
+  const answer = await askHttp(`${url}/readyz`, { signal: AbortSignal.timeout(patienceMs.GET) });
   if (answer.kind === 'away') return undefined;
   if (answer.kind === 'foreign') return { kind: 'unproven', url, httpStatus: 0, reasons: [] };
   const { components = [] } = readySchema.safeParse(answer.body).data ?? {};
@@ -227,7 +227,7 @@ async function askOne<Input extends z.ZodType, Answered extends z.ZodType>(
 ): Promise<OperationAnswer<z.output<Answered>>> {
   const isChange = method === 'POST';
   const query = isChange ? '' : `?${new URLSearchParams(input as Record<string, string>)}`;
-  const answer = await ask(`${url}/api/${name}${query}`, {
+  const answer = await askHttp(`${url}/api/${name}${query}`, {
     method,
     // A page of another origin can't send the header that changes require.
     headers: {
@@ -263,44 +263,6 @@ async function askOne<Input extends z.ZodType, Answered extends z.ZodType>(
 export async function tokenOf(config: Pick<Config, 'token' | 'dataDir'>): Promise<string> {
   if (config.token !== undefined) return config.token.reveal();
   return (await readFile(join(config.dataDir, 'token'), 'utf8').catch(() => '')).trim();
-}
-
-type HttpAnswer =
-  | {
-      readonly kind: 'answer';
-      readonly httpStatus: number;
-      readonly body: unknown;
-      readonly retryAfterS: number | undefined;
-    }
-  | { readonly kind: 'away' }
-  | { readonly kind: 'foreign' };
-
-/** Returns undefined for anything that isn't JSON: another program may be listening there. */
-async function readJson(answer: Response): Promise<unknown> {
-  try {
-    return parseJson(await answer.text());
-  } catch {
-    return undefined;
-  }
-}
-
-async function ask(url: string, request: RequestInit): Promise<HttpAnswer> {
-  try {
-    const answer = await fetch(url, { ...request, redirect: 'manual' });
-    const body: unknown = await readJson(answer);
-    const waitS = Number.parseInt(answer.headers.get('retry-after') ?? '', 10);
-    const retryAfterS = waitS > 0 && waitS <= 86_400 ? waitS : undefined;
-    return { kind: 'answer', httpStatus: answer.status, body, retryAfterS };
-  } catch (error) {
-    return { kind: isRefused(error) ? 'away' : 'foreign' };
-  }
-}
-
-/** Says whether nothing listens. A listener that speaks another protocol isn't Parley, but it does occupy the port. */
-function isRefused(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  const codes = cause instanceof AggregateError ? cause.errors : [cause];
-  return codes.some((one) => one instanceof Error && 'code' in one && one.code === 'ECONNREFUSED');
 }
 
 /** Asks the gateway. A message may be stored even if no answer came, so the error says how to continue: `again`. */

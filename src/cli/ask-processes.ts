@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { localTime } from '#channel-kit/time-text.ts';
 import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
+import { askHttp } from './ask-http.ts';
 
 const downSchema = z.object({
   name: z.string(),
@@ -28,18 +29,12 @@ export async function askProcesses(dataDir: string): Promise<readonly ProcessHea
 }
 
 async function askOne(address: ProcessAddress): Promise<ProcessHealth> {
-  try {
-    const answer = await fetch(`${address.url}/readyz`, {
-      redirect: 'manual',
-      signal: AbortSignal.timeout(patienceMs),
-    });
-    const { components } = readySchema.parse(await answer.json());
-    const down = components.filter(({ state }) => state === 'down');
-    return { ...address, health: answer.ok ? 'ready' : 'not ready', down };
-  } catch {
-    // It is stopping or stuck, or another program now has its address.
-    return { ...address, health: 'silent', down: [] };
-  }
+  const answer = await askHttp(`${address.url}/readyz`, { signal: AbortSignal.timeout(patienceMs) });
+  const told = answer.kind === 'answer' ? readySchema.safeParse(answer.body).data : undefined;
+  // It is stopping or stuck, or another program now has its address.
+  if (answer.kind !== 'answer' || told === undefined) return { ...address, health: 'silent', down: [] };
+  const down = told.components.filter(({ state }) => state === 'down');
+  return { ...address, health: answer.httpStatus === 200 ? 'ready' : 'not ready', down };
 }
 
 /** Returns `worker 4711 at http://127.0.0.1:40123: not ready`, and a line for each component that is down. */

@@ -7,3 +7,6 @@ const http = process.getBuiltinModule('node:http');
 
 /** Creates a server, like `node:http`. */
 export const createServer = http.createServer;
+
+/** Sends a request, like `node:http`. */
+export const request = http.request;
