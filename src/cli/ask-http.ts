@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { request } from '../http/node-http.ts';
@@ -14,8 +14,10 @@ type HttpAnswer =
   | { readonly kind: 'away' }
   | { readonly kind: 'foreign' };
 
-/** What to send, and until when. */
-type Request = Pick<RequestOptions, 'method' | 'signal'> & {
+/** The request of a command; its signal ends the wait for the answer. */
+type Request = {
+  readonly signal: AbortSignal;
+  readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 };
