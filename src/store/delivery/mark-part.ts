@@ -13,7 +13,15 @@ import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, findRow } from '../base/row-access.ts';
 import type { SendOutcome } from './end-part.ts';
-import { closePart, removePart, reopenWith, returnPart, takePlace, writePart } from './part.ts';
+import {
+  closePart,
+  refundAttempt,
+  removePart,
+  reopenWith,
+  returnPart,
+  takePlace,
+  writePart,
+} from './part.ts';
 
 type Reaction = Extract<OutboundContent, { readonly kind: 'reaction' }>;
 
@@ -199,7 +207,7 @@ async function readReactions(tx: Tx, runId: string, messageId: string): Promise<
   );
 }
 
-/** How often a reaction is taken off. */
+/** How often a reaction is taken off, not counting attempts while the network is away. */
 const maxAttempts = 5;
 /** Pause between two calls about one message: Discord allows four reactions a second in a channel. */
 const pauseMs = 1_000;
@@ -228,7 +236,8 @@ export async function recordMark(
   if (isOff && result.kind !== 'failed' && row.attempts < maxAttempts) {
     const waitMs = result.kind === 'retry' ? Math.max(pauseMs, result.afterMs) : pauseMs;
     const problem = 'reason' in result ? result.reason : result.kind;
-    return returnPart(tx, { partKey: key, dueAt: tx.now + waitMs, problem, mayHaveArrivedSince: undefined });
+    await returnPart(tx, { partKey: key, dueAt: tx.now + waitMs, problem, mayHaveArrivedSince: undefined });
+    return result.kind === 'retry' && result.isOutage ? refundAttempt(tx, key) : undefined;
   }
   const mayHaveArrived = mayHaveArrivedSince !== undefined || isUncertain(result);
   await giveUp(tx, key, content, { ...network, mayHaveArrived });

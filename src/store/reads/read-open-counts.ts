@@ -167,6 +167,8 @@ async function countLongWaits(tx: Tx): Promise<{ readonly asked: number; readonl
     ])
     .where(isOpenPart())
     .where('purpose', '<>', 'preview')
+    // Nobody waits for a mark.
+    .where('key', 'not like', '%:mark')
     .where((eb) => eb.or([asked, eb('createdAt', '<=', tx.now - longestWaitMs)]))
     // By the case expression, not by a column with that name.
     .groupBy(sql`1`)

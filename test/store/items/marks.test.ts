@@ -9,6 +9,7 @@ import { storeToolParts } from '../../../src/store/delivery/tool-send.ts';
 import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
 import { acknowledge } from '../../../src/store/lanes/acknowledgement.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
+import { parkForBudget } from '../../../src/store/lanes/park-run.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
@@ -59,7 +60,7 @@ function aNetwork(store: Store, { showsOneReaction = true, mode = 'steer', ...se
   };
   const steer = (run: ClaimedRun) =>
     store.write(takeSteers, { ...run, framing, marks, delivery: 'one-at-a-time' });
-  const wait = async () => {
+  const tell = async () => {
     const unnotified = await store.read(readUnnotified, { afterMs: -1 });
     const notices = unnotified
       .filter((item) => item.laneKey === laneKey)
@@ -68,6 +69,9 @@ function aNetwork(store: Store, { showsOneReaction = true, mode = 'steer', ...se
         return { ...item, content: { kind: 'reaction', messageId, emoji: '👀' } as const };
       });
     await store.write(storeWaitingNotices, { notices });
+  };
+  const wait = async () => {
+    await tell();
     return deliver();
   };
   /** Looks as the sweep does, then delivers. */
@@ -75,7 +79,7 @@ function aNetwork(store: Store, { showsOneReaction = true, mode = 'steer', ...se
     await showMarksNow(store, laneKey);
     return deliver(result);
   };
-  return { ...chat, say, begin, claim, steer, wait, look, deliver };
+  return { ...chat, say, begin, claim, steer, tell, wait, look, deliver };
 }
 
 function shown(content: OutboundContent): string {
@@ -251,6 +255,40 @@ describeEachDatabase('a mark', (open, beside) => {
       await pass(conversationKey);
     }
     expect(await look(soon)).toEqual([]);
+  });
+
+  it('takes a mark off once the network is back, however long it was away', async () => {
+    const { begin, say, wait, look, command, conversationKey } = aNetwork(open());
+    await begin('a');
+    await say('b');
+    await wait();
+    await command({ kind: 'stop', isPrivileged: true, isAll: false });
+    const away: SendOutcome = { kind: 'retry', afterMs: 3_000, reason: 'ECONNREFUSED', isOutage: true };
+    for (let times = 0; times < 10; times += 1) {
+      expect((await look(away)).at(-1)).toBe('-👀 b');
+      await pass(conversationKey);
+    }
+    expect(await look()).toEqual(['-👀 b']);
+    expect(await look()).toEqual([]);
+  });
+
+  it('shows that a taken message waits while its run waits for room in a budget', async () => {
+    const store = open();
+    const { begin, claim, look, deliver, tell } = aNetwork(store);
+    const { laneKey, epoch, runId } = await begin('a');
+    const refusal = {
+      scope: 'gateway',
+      key: 'gateway:2001-05-07',
+      limit: 9,
+      needs: 5,
+      isHeld: true,
+    } as const;
+    const pause = { reason: 'room', workedMs: 0, waitMs: -1, modelCalls: [], notice: undefined };
+    await store.write(parkForBudget, { laneKey, epoch, runId, refusal, ...pause });
+    await tell();
+    expect(await deliver()).toEqual(['+👀 a']);
+    expect((await claim()).isResumed).toBe(true);
+    expect(await look()).toEqual(['-👀 a']);
   });
 });
 
