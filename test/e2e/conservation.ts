@@ -35,6 +35,9 @@ const unfinished = {
     and key not like '%:mark'`,
   'lane with a run': `select key, runId from lanes where runId is not null`,
   'ledger row that is held': `select eventKey from ledger where outcome = 'held'`,
+  // The sweep takes it off, so its part may not be there yet.
+  'mark of a message that has ended': `select marks.inboxId from marks join inbox on inbox.id = marks.inboxId
+    where inbox.state = 'ended'`,
 };
 
 const progress = `select (select count(*) from ledger) as events,
