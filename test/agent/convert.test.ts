@@ -202,6 +202,38 @@ describe("the provider's message format", () => {
     ]);
   });
 
+  it('shows of the images in old results only those that every provider accepts', async () => {
+    const ofSize = (width: number, height: number, bytes = 30) => {
+      const head = Buffer.alloc(bytes);
+      head.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1');
+      head.writeUInt32BE(width, 16);
+      head.writeUInt32BE(height, 20);
+      return head.toString('base64');
+    };
+    const [fits, wide, high, long, none] = [
+      ofSize(1_568, 1_568),
+      ofSize(8_001, 10),
+      ofSize(10, 50_000),
+      ofSize(10, 10, 4_500_000),
+      ofSize(0, 0),
+    ];
+    const messages = [fits, wide, high, long, none, fits].flatMap((base64, n) => {
+      const image: MessagePart = { type: 'image_url', data: { url: `data:image/png;base64,${base64}` } };
+      return [
+        aMessage('assistant', `a${n}`, call(`c${n}`), finish('tool_use')),
+        aMessage('tool', `t${n}`, result(`c${n}`), image),
+      ];
+    });
+    const request = await convert([userSays('u1', 'look'), ...messages, userSays('u2', 'and now?')]);
+    const blocks = request.flatMap(({ role, content }) => (role === 'user' ? content : []));
+    const image = { type: 'image', mimeType: 'image/png', base64: fits };
+    expect(blocks.filter(({ type }) => type === 'image')).toEqual([image, image]);
+    const left = { type: 'text', text: '[an image that cannot be shown]' };
+    expect(blocks.filter((block) => block.type === 'text' && block.text === left.text)).toHaveLength(4);
+    expect(blocks.filter(({ type }) => type === 'tool_result')).toHaveLength(6);
+    expect(blocks.at(-1)).toEqual({ type: 'text', text: 'and now?' });
+  });
+
   it("marks the gateway's own notes, and opens a cut history with one", async () => {
     const messages = [
       aMessage('assistant', '1', text('hi'), finish()),
