@@ -1,4 +1,6 @@
 /** Through a gateway on three networks: what must not be said is never shown, and what a tool has said isn't said twice. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, test } from 'vitest';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
@@ -38,6 +40,7 @@ describeRow('silent answers on three networks', (atEnd) => {
       access,
       replies: { ackReaction: '👀' },
       queue: { waitingNotice: { kind: 'off' } },
+      plugins: { files: { readAuthority: 'guest' } },
     };
     stage = await openStage({ config, networks: ['discord', 'signal'] }, atEnd);
     await stage.start();
@@ -92,6 +95,23 @@ describeRow('silent answers on three networks', (atEnd) => {
     expect(all.map((one) => one.standing())).toEqual(standing);
     const removed = discordOf(stage).server.sent.filter(({ route }) => route.startsWith('DELETE'));
     expect(removed.length).toBeGreaterThan(0);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
+  test('sends the file that comes with silence, and not a word', async ({ expect }) => {
+    const all = conversations();
+    const before = all.map((one) => one.standing());
+    await mkdir(join(stage.dataDir, 'workspace'), { recursive: true });
+    await writeFile(join(stage.dataDir, 'workspace', 'notes.txt'), 'the bytes');
+    for (const form of forms.slice(2, 4)) {
+      const events = countEvents(stage.dataDir);
+      const attaches: Reply = { toolCalls: [{ name: 'attach' }] };
+      stage.model.script((body) => (hasResult(body) ? { chunks: [...form], chunkDelayMs: 30 } : attaches));
+      for (const { asks } of all) asks('question with a file');
+      await untilAtRest(stage.dataDir, events + all.length);
+    }
+    const shown = all.map((one, index) => one.standing().slice(before[index]?.length));
+    expect(shown).toEqual(all.map(() => ['', '']));
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
