@@ -93,6 +93,12 @@ const forwarding: readonly DiscordInput[] = [
     { text: '@Eve knows' },
   ),
   forwards(
+    'a forward of words to the bot',
+    'discordjs/discord.js#10872; nanocoai/nanoclaw#2922',
+    { content: `<@${botUser.id}> stop`, mentions: [botUser] },
+    { text: '@parley stop' },
+  ),
+  forwards(
     'a forward of a forward',
     'discord-api-docs, Message Snapshot Structure',
     { flags: 1 << 14, message_snapshots: [{ message: { content: 'farther away', embeds: [card] } }] },

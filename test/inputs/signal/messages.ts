@@ -98,6 +98,16 @@ export const messages: readonly SignalInput[] = [
     frame: data({ attachments: [aFile('v.m4a', { contentType: 'audio/aac' })] }),
     read: { event: 'message', media: ['audio v.m4a'] },
   },
+  ...[null, '', 'application/octet-stream', 'text/plain'].map(
+    (contentType): SignalInput => ({
+      name: `a voice message of the type ${JSON.stringify(contentType)}, without a name`,
+      shape: 'openclaw/openclaw#61143, #11066: Signal on Linux',
+      frame: data({
+        attachments: [aFile('v', { contentType, filename: null, size: 0, isVoiceNote: true })],
+      }),
+      read: { event: 'message', media: ['voice v'] },
+    }),
+  ),
   {
     name: 'a voice message that says so',
     shape: 'AsamK/signal-cli#2100, isVoiceNote',
@@ -227,6 +237,23 @@ export const messages: readonly SignalInput[] = [
       ],
     }),
     read: { event: 'message', described: ['Contact: Carla Lund, Lund & Co, +15550111, carla@example.org'] },
+  },
+  {
+    name: 'a contact with a picture and an address',
+    shape: 'signal-cli JsonSharedContact, JsonContactAvatar',
+    frame: data({
+      contacts: [
+        {
+          name: { nickname: null, given: 'Carla', family: null },
+          avatar: { attachment: aFile('carla.jpg'), isProfile: false },
+          phone: [{ value: '+15550111', type: 'HOME' }],
+          email: null,
+          address: [{ type: 'HOME', street: 'Main St 1', city: 'Ulm', country: 'Germany' }],
+          organization: null,
+        },
+      ],
+    }),
+    read: { event: 'message', described: ['Contact: Carla, +15550111, Main St 1 Ulm Germany'] },
   },
   {
     name: 'a contact without a name',
