@@ -21,6 +21,7 @@ export const capabilities: Capabilities = {
   preview: { dm: 'edit', group: 'edit' },
   // Discord's responses say how many edits are left (currently 5 in 5 s); edits over that limit are skipped.
   previewIntervalMs: { dm: 1500, group: 1500 },
+  callsPerSecond: 50,
   isSessionBound: false,
   // `enforce_nonce` covers "the past few minutes".
   repeatSafeMs: 120_000,

@@ -13,8 +13,11 @@ export const capabilities: Capabilities = {
   canDelete: true,
   canPress: true,
   preview: { dm: 'draft', group: 'edit' },
-  // A group allows about 20 edits and sends a minute; more lead to a 429, which would delay the answer itself.
-  previewIntervalMs: { dm: 1000, group: 3000 },
+  // A group allows about 20 edits and sends a minute; more lead to a 429, which would delay the answer itself. So
+  // previews take 15.
+  previewIntervalMs: { dm: 1000, group: 4000 },
+  // Documented as about 30 messages a second; whether drafts and typing count isn't.
+  callsPerSecond: 30,
   isSessionBound: false,
   repeatSafeMs: 0,
 };

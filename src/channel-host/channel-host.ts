@@ -24,6 +24,7 @@ import type { Store } from '../store/base/command.ts';
 import { accountKeyOf } from '../store/base/keys.ts';
 import { readAnchors } from '../store/intake/event.ts';
 import { type AccountLease, claimAccount, releaseAccount } from '../store/processes/accounts.ts';
+import { createCallPace } from './call-pace.ts';
 import {
   type ChannelRegistry,
   createChannelRegistry,
@@ -223,7 +224,13 @@ async function identify(
   const { ...account } = await inTime(limit, (tooLate) =>
     adapter.identify(AbortSignal.any([signal, tooLate])),
   );
-  const hosted = { definition, adapter, account, ...(accountName !== undefined && { accountName }) };
+  const { callsPerSecond } = definition.capabilities;
+  const pace = callsPerSecond === undefined ? undefined : createCallPace(callsPerSecond, deps.clock);
+  const hosted = {
+    ...{ definition, adapter, account },
+    ...(accountName !== undefined && { accountName }),
+    ...(pace && { pace }),
+  };
   registry.enter(connectionName(id, accountName), hosted);
   return hosted;
 }

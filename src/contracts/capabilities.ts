@@ -38,6 +38,8 @@ export type Capabilities = {
   readonly preview: { readonly dm: PreviewStyle; readonly group: PreviewStyle };
   /** Least time between two edits or drafts of one conversation. */
   readonly previewIntervalMs: { readonly dm: number; readonly group: number };
+  /** How many calls a second the network allows one account in all conversations; absent: it doesn't say. */
+  readonly callsPerSecond?: number;
   /**
    * True where a conversation lives in the process that holds the account (web, terminal), so only
    * that process delivers.

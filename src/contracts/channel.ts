@@ -120,7 +120,19 @@ export type HostedChannel = {
   readonly definition: ChannelDefinition;
   readonly adapter: ChannelAdapter;
   readonly account: BotAccount;
+  /** Absent where the network sets no limit for a bot as a whole. */
+  readonly pace?: CallPace;
 };
+
+/** Divides what a network allows one account in all conversations: deliveries first, signs of life from what is left. */
+export interface CallPace {
+  /** Resolves with true when it is a delivery's turn, in the order of the calls; with false if that takes too long. */
+  turn(limitMs: number, signal: AbortSignal): Promise<boolean>;
+  /** Says whether a preview or typing may be shown now, and counts it. */
+  mayShow(): boolean;
+  /** The network has refused a call because there were too many: for a while, nothing is shown. */
+  refused(): void;
+}
 
 /** Our login on a channel. `name` can change (`Intake.renamed`), so read it when it's needed; the id never changes. */
 export type BotAccount = { readonly id: AccountId; readonly name: string };

@@ -267,13 +267,14 @@ async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promis
   while (delivery.kind === 'part') {
     const { part, epoch, laneKey, attempts, mayHaveArrivedSince } = delivery;
     probe.reach('outbox-claimed');
-    const release = await enterUpload(deps, channel, delivery, { uploads, stopping });
+    const hasTurn = (await channel.pace?.turn(deps.settings.sendTimeoutMs / 3, stopping)) !== false;
+    const release = hasTurn ? await enterUpload(deps, channel, delivery, { uploads, stopping }) : undefined;
     // Until the journal says that the call has begun, a killed process leaves no doubt whether it was made.
     if (release) journal.begin(part.key);
     const calledAt = clock.now();
     const settled = release
       ? await callPlatform(deps, channel, delivery).finally(release)
-      : applyBackoff(uploadWaits, attempts, deps.settings);
+      : applyBackoff(othersFirst(hasTurn ? 'files' : 'parts'), attempts, deps.settings);
     const ageMs = delivery.ageMs + clock.now() - calledAt;
     const policy = { ...policyOf(deps, channel), conversationKey };
     const settling = { ...policy, epoch, partKey: part.key, attempts, mayHaveArrivedSince, result: settled };
@@ -282,6 +283,7 @@ async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promis
     );
     journal.end(part.key);
     probe.reach('marked');
+    if (release && settled.kind === 'retry' && settled.askedMs !== undefined) channel.pace?.refused();
     if (settled.kind !== 'sent')
       deps.log[isMarkPart(part.key) ? 'debug' : 'warn'](
         { part: part.key, result: settled },
@@ -294,13 +296,10 @@ async function deliverWaiting(deps: DelivererDeps, draining: DrainInput): Promis
 
 type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
 
-/** Too many files are on their way elsewhere. The part is claimed again soon, and its attempt isn't counted. */
-const uploadWaits = {
-  kind: 'retry',
-  afterMs: 0,
-  reason: 'other files are sent first',
-  isOutage: true,
-} as const;
+/** Too many parts, or files, are on their way elsewhere. The part is claimed again soon, and its attempt isn't counted. */
+function othersFirst(what: string): SendResult {
+  return { kind: 'retry', afterMs: 0, reason: `other ${what} are sent first`, isOutage: true };
+}
 
 /**
  * Waits until the part's files may be uploaded, which a part without files may at once. Waits only while the delivery's

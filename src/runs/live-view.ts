@@ -3,7 +3,7 @@
  * effort: the outbox delivers what counts.
  */
 import type { Capabilities, PreviewStyle } from '#contracts/capabilities.ts';
-import type { ChannelAdapter, HostedChannel } from '#contracts/channel.ts';
+import type { CallPace, HostedChannel } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { DisplayChoice } from '#contracts/display.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
@@ -55,6 +55,8 @@ export type LiveViewOptions = PreviewPlace & {
   readonly display: DisplayChoice;
   readonly clock: Clock;
   readonly log: Log;
+  /** Absent: the account may show as much as it likes. */
+  readonly pace: CallPace | undefined;
 };
 
 /** Delay before the first preview or typing call, ms: a quick answer needs neither. */
@@ -122,8 +124,7 @@ class RunView implements LiveView {
   }
 
   begin(): void {
-    const { adapter, route, clock } = this.#options;
-    void keepTyping(adapter, { route, clock, signal: this.#ended.signal });
+    void keepTyping(this.#options, this.#ended.signal);
   }
 
   push(delta: string): void {
@@ -199,8 +200,13 @@ class RunView implements LiveView {
     this.#timer = undefined;
     const text = this.#text.now();
     if (this.#isSettled || !text || text.text === this.#shown) return;
+    const { clock, pace } = this.#options;
+    if (pace?.mayShow() === false) {
+      this.#timer = setTimeout(() => this.#show(), this.#intervalMs);
+      return;
+    }
     this.#shown = text.text;
-    this.#lastAt = this.#options.clock.now();
+    this.#lastAt = clock.now();
     this.#inFlight = this.#call(text).finally(() => {
       this.#inFlight = undefined;
       this.#schedule();
@@ -225,15 +231,15 @@ class RunView implements LiveView {
 }
 
 async function keepTyping(
-  adapter: ChannelAdapter,
-  { route, clock, signal }: { route: ReplyRoute; clock: Clock; signal: AbortSignal },
+  { adapter, route, clock, pace }: Pick<LiveViewOptions, 'adapter' | 'route' | 'clock' | 'pace'>,
+  signal: AbortSignal,
 ): Promise<void> {
   const { typing } = adapter;
   if (!typing) return;
   await clock.wait(firstSignMs, signal);
   while (!signal.aborted) {
     // Typing is a courtesy: if the network refuses it now, it is retried shortly.
-    await typing.show(route, signal).catch(() => undefined);
+    if (pace?.mayShow() !== false) await typing.show(route, signal).catch(() => undefined);
     await clock.wait(typing.refreshMs, signal);
   }
 }
@@ -265,6 +271,7 @@ export async function openLiveView(
   const { runId, laneKey, epoch, chatKind } = run;
   return createLiveView({
     adapter: channel.adapter,
+    pace: channel.pace,
     capabilities: channel.definition.capabilities,
     display,
     isPreviewOn: settings.isPreviewOn && display.stream === 'preview',

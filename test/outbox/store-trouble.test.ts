@@ -37,6 +37,8 @@ type Scene = {
   readonly answer?: (answering: Answering) => Promise<void>;
   /** The platform's results of the first calls. */
   readonly refusals?: readonly SendResult[];
+  /** Is told each step of a call. */
+  readonly onStep?: (step: 'turn' | 'noted' | 'called' | 'refused') => void;
 };
 
 /**
@@ -51,6 +53,7 @@ async function deliverBeside(
     sendTimeoutMs = 30_000,
     answer = async ({ commit }) => void (await commit()),
     refusals = [],
+    onStep = () => undefined,
   }: Scene = {},
 ) {
   const { store } = await aStore();
@@ -90,14 +93,16 @@ async function deliverBeside(
     log: silentLog,
     mediaDir: '/nowhere',
     maxUploadsMb: 1,
-    journal: { begin: () => undefined, end: () => undefined },
+    journal: { begin: () => onStep('noted'), end: () => undefined },
     probe: noProbe,
     // The deliverer reads nothing else of a channel.
     adapterFor: () =>
       ({
         definition: { capabilities: { repeatSafeMs: 0 } },
+        pace: { turn: async () => onStep('turn') === undefined, refused: () => onStep('refused') },
         adapter: {
           send: async (part: Outbound) => {
+            onStep('called');
             sent.push(part);
             return refusals[sent.length - 1] ?? { kind: 'sent', receipts: [] };
           },
@@ -128,6 +133,14 @@ it("repairs a part once, even if the store's answer was lost", async () => {
   const lost: Fault = (attempt, write) => (attempt === 1 ? write().then(away) : write());
   const refusals = [{ kind: 'failed', failure: { kind: 'markup' }, reason: 'no such markup' }] as const;
   expect(await deliverBeside(lost, { refusals })).toEqual({ attempts: 4, sent: 3 });
+});
+
+it('waits for its turn before a call may have started, and tells when the platform asks for a wait', async () => {
+  const steps: string[] = [];
+  const refusals = [{ kind: 'retry', afterMs: 1_000, reason: 'too many' }] as const;
+  await deliverBeside((_, write) => write(), { refusals, onStep: (step) => void steps.push(step) });
+  const call = ['turn', 'noted', 'called'];
+  expect(steps).toEqual([...call, 'refused', ...call, ...call]);
 });
 
 it('claims no part with a commit while it delivers in the same conversation', async () => {

@@ -73,6 +73,7 @@ describe('the live view of a run', () => {
       runId: crypto.randomUUID(),
       epoch: 1,
       preview: undefined,
+      pace: undefined,
       lookFor: () => async () => undefined,
       store: open(),
       journal: { shown: () => undefined, end: () => undefined },
@@ -327,6 +328,30 @@ describe('the live view of a run', () => {
     expect(await view.finishPreview()).toBeUndefined();
     await view.end();
     expect(network.sent).toEqual([]);
+  });
+
+  it('shows no preview while the account has nothing left for it', async () => {
+    const network = aNetwork();
+    let left = 0;
+    const mayShow = vi.fn(() => left-- > 0);
+    const pace = { mayShow, turn: async () => true, refused: () => undefined };
+    const view = aView(network.adapter, { pace });
+    view.push('a half answer');
+    await vi.waitFor(() => expect(mayShow.mock.calls.length).toBeGreaterThan(3));
+    expect(network.sent).toEqual([]);
+    left = 1;
+    await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'a half answer']]));
+    await view.end();
+  });
+
+  it('shows no typing while the account has nothing left for it', async () => {
+    const network = aNetwork();
+    const mayShow = vi.fn(() => false);
+    const pace = { mayShow, turn: async () => true, refused: () => undefined };
+    const view = aView(network.adapter, { pace, isPreviewOn: false });
+    await vi.waitFor(() => expect(mayShow).toHaveBeenCalled());
+    expect(network.typing).toEqual([]);
+    await view.end();
   });
 
   it("uses the network's own drafts, which leave nothing to clean up", async () => {
