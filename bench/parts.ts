@@ -21,6 +21,7 @@ import type { Report, Sheet } from './sheet.ts';
 import { measureShell } from './shell.ts';
 import { measureStart, measureStartOfAll, measureUnusedOpenAi } from './start.ts';
 import { measureSteer } from './steer.ts';
+import { measureStorm } from './storm.ts';
 import { measureTasks } from './tasks.ts';
 import { measureWeb } from './web.ts';
 
@@ -132,6 +133,14 @@ const parts: Readonly<Record<string, Part>> = {
     title: 'A steer between two tools',
     measure: ({ rounds }) =>
       withParley(['telegram'], (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
+  },
+  storm: {
+    title: '200 conversations at once, with the limits of the networks',
+    about: [
+      'Telegram allows a bot 30 calls a second, of which drafts and typing are counted here, too; Discord 50, and five',
+      'edits in five seconds in a channel. Each answer is written for eight seconds.',
+    ],
+    measure: ({ isQuick }) => measureStorm(isQuick ? 50 : 200),
   },
   'long-reply': {
     title: 'Shaping an answer of 100 kB',

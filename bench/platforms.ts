@@ -29,6 +29,10 @@ export async function startPlatforms(...[first, ...others]: AtLeastOne<NetworkNa
     await start[first](),
     ...(await Promise.all(others.map((name) => start[name]()))),
   ];
+  return platformsOf(model, networks);
+}
+
+export function platformsOf(model: Model, networks: AtLeastOne<Network>): Platforms {
   return {
     model,
     networks,

@@ -1,9 +1,12 @@
-import { openDiscordSide } from '../../test/e2e/discord-side.ts';
+import { type DiscordSide, openDiscordSide } from '../../test/e2e/discord-side.ts';
 import { now } from '../clock.ts';
 import { followCalls, type Network, patienceMs } from '../network.ts';
 
 export async function startDiscord(): Promise<Network> {
-  const { server, user, person, environment, close } = await openDiscordSide('', now);
+  return discordOn(await openDiscordSide('', { now }));
+}
+
+export function discordOn({ server, user, person, environment, close }: DiscordSide): Network {
   const persons = new Map<string, number>();
   const untilConnected = async () => {
     await server.waitFor(() => server.gateway.live.length > 0, patienceMs);

@@ -1,9 +1,12 @@
-import { startTelegramServer } from '../../test/platforms/telegram/server.ts';
+import { startTelegramServer, type TelegramServer } from '../../test/platforms/telegram/server.ts';
 import { now } from '../clock.ts';
 import { followCalls, type Network, patienceMs } from '../network.ts';
 
 export async function startTelegram(): Promise<Network> {
-  const server = await startTelegramServer({ now });
+  return telegramOn(await startTelegramServer({ now }));
+}
+
+export function telegramOn(server: TelegramServer): Network {
   return {
     name: 'telegram',
     environment: server.environment,

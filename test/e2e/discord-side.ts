@@ -15,12 +15,12 @@ export type DiscordSide = {
   close(): Promise<void>;
 };
 
-/**
- * `dataDir`: the gateway's, whose ledger says which messages were accepted; Discord itself can't know. `now`: the
- * platform's clock.
- */
-export async function openDiscordSide(dataDir: string, now?: () => number): Promise<DiscordSide> {
-  const server = await startDiscordServer(now && { now });
+/** `dataDir`: the gateway's, whose ledger says which messages were accepted; Discord itself can't know. */
+export async function openDiscordSide(
+  dataDir: string,
+  options: Parameters<typeof startDiscordServer>[0] = {},
+): Promise<DiscordSide> {
+  const server = await startDiscordServer(options);
   const users = new Map<number, DiscordUser>();
   const user = (id: number): DiscordUser => {
     const known = users.get(id) ?? server.world.addUser(`person${id}`, `Person ${id}`);

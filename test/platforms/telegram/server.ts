@@ -8,6 +8,7 @@ import { type Fault, type FaultMatch, Faults } from './faults.ts';
 import { type Draft, methods, type Outcome, type Platform, type Typing } from './methods.ts';
 import { type Params, readParams } from './params.ts';
 import { People } from './people.ts';
+import { TelegramLimiter, type TelegramRates } from './rates.ts';
 import { ApiError, type Call, type StandingMessage, type TgUpdate, type TgUser } from './types.ts';
 import { UpdateQueue } from './update-queue.ts';
 import { World } from './world.ts';
@@ -17,6 +18,8 @@ export type TelegramServerOptions = {
   readonly bot?: Partial<TgUser>;
   /** The platform's clock; default: the real one. */
   readonly now?: () => number;
+  /** Default: none. */
+  readonly rates?: TelegramRates;
 };
 
 const sends = new Set([
@@ -54,6 +57,7 @@ export class TelegramServer {
   readonly typing: Typing[] = [];
   readonly drafts: Draft[] = [];
   readonly #faults = new Faults();
+  readonly #limiter: TelegramLimiter | undefined;
   readonly #platform: Platform;
   readonly #probes = new Probes(() => {
     const last = this.calls
@@ -69,6 +73,7 @@ export class TelegramServer {
 
   constructor(options: TelegramServerOptions) {
     const now = options.now ?? Date.now;
+    this.#limiter = options.rates && new TelegramLimiter(options.rates);
     this.#token = options.token ?? '7000001:AAparley-test-token-0123456789abcdef';
     const id = Number(this.#token.split(':')[0]);
     this.bot = { id, is_bot: true, first_name: 'Parley', username: 'ParleyTestBot', ...options.bot };
@@ -211,6 +216,14 @@ export class TelegramServer {
       answered: false,
     };
     this.calls.push(call);
+    const waitSeconds = this.#limiter?.take(method, Number(params.values.chat_id));
+    if (waitSeconds !== undefined) {
+      const limited = new ApiError(429, `Too Many Requests: retry after ${waitSeconds}`, {
+        retry_after: waitSeconds,
+      });
+      this.#finish(call, response, refusal(limited));
+      return;
+    }
     const fault = this.#faults.take(method);
     if (fault?.kind === 'cut') {
       this.#cut(response);
