@@ -20,6 +20,11 @@ const inBlocks: Play = {
 };
 const silence = { chunks: [...'**NO_REPLY**'], chunkDelayMs: 40 } as const;
 const text = 'I am on it, and it takes a while.';
+/** The tool says it, and so does the answer. */
+const repeats: Play = {
+  ...callsFirst({ name: 'message', input: { text } }),
+  reply: (body) => (hasResult(body) ? { text } : { toolCalls: [{ name: 'message', input: { text } }] }),
+};
 
 export const previewScenarios: readonly Scenario[] = [
   {
@@ -52,10 +57,41 @@ export const previewScenarios: readonly Scenario[] = [
     channels: ['telegram'],
     longChannels: ['discord', 'signal'],
     expected: [text],
-    prepare: () => ({
-      ...callsFirst({ name: 'message', input: { text } }),
-      reply: (body) => (hasResult(body) ? { text } : { toolCalls: [{ name: 'message', input: { text } }] }),
+    prepare: () => repeats,
+  },
+  // Once its answer is left out, a restart doesn't say it either.
+  {
+    ...plain,
+    title: 'the message tool, whose text the answer repeated',
+    kills: ['finished:1'],
+    channels: [],
+    longChannels: ['telegram', 'discord', 'signal'],
+    expected: [text],
+    prepare: () => repeats,
+  },
+  // Nobody knows whether the tool's message arrived, so the answer says it.
+  ...(['telegram', 'signal'] as const).map(
+    (channel): Scenario => ({
+      ...plain,
+      title: 'the message tool, whose interrupted text the answer repeats',
+      kills: ['sent-not-marked:1'],
+      channels: [],
+      longChannels: [channel],
+      unknown: 'arrived',
+      unknownPurpose: 'tool',
+      expected: [text, text],
+      prepare: () => repeats,
     }),
+  ),
+  // Discord can be asked.
+  {
+    ...plain,
+    title: 'the message tool, whose interrupted text the answer repeats',
+    kills: ['sent-not-marked:1'],
+    channels: [],
+    longChannels: ['discord'],
+    expected: [text],
+    prepare: () => repeats,
   },
   {
     ...plain,
