@@ -88,15 +88,18 @@ describe.concurrent.for(networks)('faults of $name', (network) => {
           await fault.lift(stage);
         }
         await untilAtRest(dataDir, before + 1, fault.isInLongRunsOnly ? 200_000 : patienceMs);
-        const isUnknown = fault.fate === 'unknown';
-        const reason = isUnknown ? 'delivery unknown' : null;
-        expect(readStore(dataDir, fateOf, `%${text}%`)).toEqual([
-          { outcome: 'answered', reason, state: fault.fate },
-        ]);
+        const end = {
+          sent: { outcome: 'answered', reason: null },
+          unknown: { outcome: 'answered', reason: 'delivery unknown' },
+          failed: { outcome: 'failed', reason: 'delivery failed' },
+        }[fault.fate];
+        expect(readStore(dataDir, fateOf, `%${text}%`)).toEqual([{ ...end, state: fault.fate }]);
         person.says('Two.');
         await untilAtRest(dataDir, before + 2);
         const [later] = person.standing().slice(fault.stands);
-        expect(later).toMatch(isUnknown ? /\[Note from the gateway\][\s\S]*Two\.$/ : /^You said: Two\.$/);
+        expect(later).toMatch(
+          fault.fate !== 'sent' ? /\[Note from the gateway\][\s\S]*Two\.$/ : /^You said: Two\.$/,
+        );
         expect(person.standing().filter((one) => one === answer)).toHaveLength(fault.stands);
         expect(hands.callsWith(answer)).toBe(fault.calls);
         expect(findBreaches(dataDir)).toEqual([]);

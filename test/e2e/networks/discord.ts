@@ -50,6 +50,16 @@ const sendFaults: readonly SendFault[] = [
     ...{ fate: 'sent', stands: 1, calls: 2 },
   },
   {
+    what: 'asks to wait with 429 three times in a row',
+    arm: (stage) => serverOf(stage).fault({ kind: 'rate-limit', retryAfterMs: 500 }, { ...post, times: 3 }),
+    ...{ fate: 'sent', stands: 1, calls: 4 },
+  },
+  {
+    what: 'says that the person takes no messages from the bot',
+    arm: onSend({ kind: 'refuse', status: 403, code: 50007, message: 'Cannot send messages to this user' }),
+    ...{ fate: 'failed', stands: 0, calls: 1 },
+  },
+  {
     what: 'asks the whole bot to wait with a global 429',
     arm: onSend({ kind: 'rate-limit', retryAfterMs: 1000, isGlobal: true }),
     ...{ fate: 'sent', stands: 1, calls: 2 },

@@ -42,8 +42,8 @@ export type SendFault = {
   arm(stage: Stage): void;
   /** Ends a fault that would otherwise persist, once the answer has run into it. */
   lift?(stage: Stage): Promise<void> | void;
-  /** `unknown`: recorded as such, reported to the agent, and never repeated. */
-  readonly fate: 'sent' | 'unknown';
+  /** `unknown` and `failed`: recorded as such, reported to the agent, and never repeated. */
+  readonly fate: 'sent' | 'unknown' | 'failed';
   /** How often the answer is in the chat at the end. */
   readonly stands: 0 | 1;
   /** How many calls were made to send it. */

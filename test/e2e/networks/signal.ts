@@ -44,6 +44,11 @@ const sendFaults: readonly SendFault[] = [
     ...{ fate: 'unknown', stands: 1, calls: 1 },
   },
   {
+    what: 'says that the person has left Signal',
+    arm: onSend({ kind: 'refuse', status: 400, error: 'Unregistered user' }),
+    ...{ fate: 'failed', stands: 0, calls: 1 },
+  },
+  {
     what: 'has no network of its own for a moment',
     arm: onSend({ kind: 'refuse', status: 400, error: 'Failed to send message' }),
     ...{ fate: 'sent', stands: 1, calls: 2 },

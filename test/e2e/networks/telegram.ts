@@ -45,6 +45,17 @@ const sendFaults: readonly SendFault[] = [
     ...{ fate: 'sent', stands: 1, calls: 2 },
   },
   {
+    what: 'asks to wait with 429 three times in a row',
+    arm: ({ telegram }) =>
+      telegram.fault(refusal(429, 'Too Many Requests', 1), { method: 'sendMessage', times: 3 }),
+    ...{ fate: 'sent', stands: 1, calls: 4 },
+  },
+  {
+    what: 'says that the person has blocked the bot',
+    arm: onSend(refusal(403, 'Forbidden: bot was blocked by the user')),
+    ...{ fate: 'failed', stands: 0, calls: 1 },
+  },
+  {
     what: 'answers 500',
     arm: onSend(refusal(500, 'Internal Server Error')),
     ...{ fate: 'sent', stands: 1, calls: 2 },
