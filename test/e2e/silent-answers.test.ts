@@ -161,4 +161,28 @@ describeRow('silent answers on three networks', (atEnd) => {
       expect(person.standing()).toEqual(expected);
       expect(findBreaches(stage.dataDir)).toEqual([]);
     });
+
+  // Discord recognizes a repeat; Signal can't be asked whether the first arrived.
+  const elsewhere = [
+    ['discord', 'drop-answer', [text]],
+    ['discord', 'cut', [text]],
+    ['signal', 'drop-answer', [text, text]],
+    ['signal', 'cut', [text]],
+  ] as const;
+  for (const [index, [channel, kind, expected]] of elsewhere.entries())
+    test(`says what the message tool has sent as often as ${channel} can tell after a fault: ${kind}`, async ({
+      expect,
+    }) => {
+      const person = stage.person(channel, 800 + index);
+      const events = countEvents(stage.dataDir);
+      const send: Reply = { toolCalls: [{ name: 'message', input: { text } }] };
+      stage.model.script((body) => (hasResult(body) ? { text } : send));
+      if (channel === 'discord')
+        discordOf(stage).server.fault({ kind }, { route: 'POST /channels/:channel/messages', times: 1 });
+      else signalOf(stage).server.fault({ kind }, { path: '/v2/send', times: 1 });
+      person.says('when does it leave?');
+      await untilAtRest(stage.dataDir, events + 1);
+      expect(person.standing()).toEqual(expected);
+      expect(findBreaches(stage.dataDir)).toEqual([]);
+    });
 });
