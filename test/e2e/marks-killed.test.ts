@@ -6,6 +6,7 @@ import { createGate } from '../platforms/anthropic/gate.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { findBreaches, untilAtRest } from './conservation.ts';
 import { discordOf } from './discord-side.ts';
+import { databaseServer, makeDatabase } from './own-database.ts';
 import { loadable } from './parley-process.ts';
 import { signalOf } from './signal-side.ts';
 import { openStage, type Stage } from './stage.ts';
@@ -83,6 +84,48 @@ it('shows what became of a message across two kills, one reaction at a time, and
   expect(reactionsTo(stage, 'first')).toEqual([[], [], []]);
   expect(findBreaches(dataDir)).toEqual([]);
 }, 180_000);
+
+it.skipIf(databaseServer === undefined)(
+  'keeps the marks right on PostgreSQL when the worker that read the messages is killed',
+  async () => {
+    const database = await makeDatabase(onTestFinished);
+    const { env, begun } = aSlowTool();
+    const config = {
+      queue: { waitingNotice: { afterMs: 500 } },
+      lanes: { leaseMs: 2000, renewMs: 500 },
+      replies: { ackReaction: '⚡' },
+    };
+    const settings = { config, env: { ...env, DATABASE_URL: database.url } };
+    const { telegram, model, start } = await openStage(settings, onTestFinished);
+    const markOf = (text: string) =>
+      telegram
+        .messages(ada.id)
+        .find((one) => one.text === text)
+        ?.botReaction?.replace('\ufe0f', '');
+    const untilMarked = (first: string | undefined, second: string | undefined) =>
+      telegram.waitFor(() => markOf('first') === first && markOf('second') === second);
+    const gate = createGate();
+
+    model.script(() => slow);
+    await start({ role: 'gateway' });
+    const worker = await start({ role: 'worker' });
+    telegram.userSends({ from: ada, text: 'first' });
+    await until(() => begun() === 1, { what: 'the tool works' });
+    telegram.userSends({ from: ada, text: 'second' });
+    await untilMarked('⚡', '👀');
+    model.script(() => ({ text: 'Done.', hold: { gate } }));
+    await worker.kill();
+    const next = await start({ role: 'worker' });
+    await untilMarked('⚡', '✍');
+    await next.kill();
+    gate.open();
+    await start({ role: 'worker' });
+    await untilSaid(telegram, { chat: ada.id, text: 'Done.' });
+    await untilMarked(undefined, undefined);
+    await until(async () => (await database.read('select 1 from marks')).length === 0, { what: 'no row' });
+  },
+  180_000,
+);
 
 it('answers as soon as without marks if the network limits them, refuses them, or they are off', async () => {
   const faults = [

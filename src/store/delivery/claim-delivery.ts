@@ -160,7 +160,8 @@ type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch:
  * one. A repeated attempt isn't freed, since an earlier send may have arrived.
  */
 function asUnclaimed(part: HeadPart, recorded?: RecordDeliveryInput): HeadPart {
-  if (part.state !== 'sending') return part;
+  // A mark comes after all other parts, so a process that is gone may have begun to send it.
+  if (part.state !== 'sending' || isMarkPart(part.key)) return part;
   // The commit that recorded its result has claimed it again.
   const before = { attempts: part.attempts - 1, sendingAt: recorded?.mayHaveArrivedSince ?? null };
   if (part.key === recorded?.partKey) return { ...part, state: 'pending', ...before };

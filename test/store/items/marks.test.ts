@@ -257,6 +257,21 @@ describeEachDatabase('a mark', (open, beside) => {
     expect(await look(soon)).toEqual([]);
   });
 
+  it('takes off a mark whose process was killed in its call, although answers come first', async () => {
+    const store = open();
+    const { begin, say, steer, answer, look, laneKey, conversationKey } = aNetwork(store);
+    const run = await begin('a');
+    await say('b');
+    await steer(run);
+    await showMarksNow(store, laneKey);
+    const network = { showsOneReaction: true };
+    await aCourier(store, conversationKey, { ...network, holder: 'dead', leaseMs: -1 }).claimPart();
+    await answer(run, 'Done.');
+    const courier = aCourier(store, conversationKey, network);
+    expect((await courier.record(await courier.claimPart(), sent, true)).kind).toBe('empty');
+    expect(await look()).toEqual(['-✍️ b']);
+  });
+
   it('takes a mark off once the network is back, however long it was away', async () => {
     const { begin, say, wait, look, command, conversationKey } = aNetwork(open());
     await begin('a');
