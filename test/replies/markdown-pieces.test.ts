@@ -122,7 +122,7 @@ describe('the pieces of a Markdown text', () => {
         expect(wordsOf([...piecesOf(text, 0)].join('\n'))).toEqual(wordsOf(text));
         expectSameBlocks(text);
       }),
-      200_000,
+      50_000,
     );
   });
 
