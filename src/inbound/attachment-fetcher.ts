@@ -150,23 +150,28 @@ async function fetchAll(
   const media = pending && deps.channelFor(pending.route)?.adapter.media;
   // The channel isn't connected here yet; the sweep calls again.
   if (!pending || !media) return;
-  if (!pending.attachments.some(({ kind }) => kind === 'voice'))
-    return fetchAndRead(deps, pending, { media, signal });
-  place.leave();
-  await place.voices(() => fetchAndRead(deps, pending, { media, signal }));
-}
-
-async function fetchAndRead(
-  deps: FetchDeps,
-  pending: PendingFetch,
-  { media, signal }: FetchScene,
-): Promise<void> {
   if (signal.aborted) return;
   // After a crash while they were being read, they aren't fetched again.
   const stored = pending.stored ?? (await fetchFiles(deps, pending, { media, signal }));
-  if (stored === undefined || signal.aborted) return;
-  const { read, isWritten } = await readAll(deps, pending, { stored, signal });
-  if (!isWritten || signal.aborted) return;
+  if (stored === undefined) return;
+  const fetchedAt = deps.clock.now();
+  const read = () => readAndStore(deps, pending, { stored, fetchedAt, signal });
+  if (!pending.attachments.some(({ kind }) => kind === 'voice')) return read();
+  place.leave();
+  await place.voices(read);
+}
+
+type FetchedFiles = {
+  readonly stored: readonly StoredAttachment[];
+  /** When they were stored, ms. */
+  readonly fetchedAt: number;
+  readonly signal: AbortSignal;
+};
+
+async function readAndStore(deps: FetchDeps, pending: PendingFetch, fetched: FetchedFiles): Promise<void> {
+  if (fetched.signal.aborted) return;
+  const { read, isWritten } = await readAll(deps, pending, fetched);
+  if (!isWritten || fetched.signal.aborted) return;
   await store(deps, pending, read);
   deps.probe.reach('media-read');
 }
@@ -180,13 +185,11 @@ function once(act: () => void): () => void {
   };
 }
 
-type FetchScene = { readonly media: MediaAbility; readonly signal: AbortSignal };
-
 /** Fetches and stores the files. Undefined if the process is ending. */
 async function fetchFiles(
   deps: FetchDeps,
   pending: PendingFetch,
-  { media, signal }: FetchScene,
+  { media, signal }: { readonly media: MediaAbility; readonly signal: AbortSignal },
 ): Promise<readonly StoredAttachment[] | undefined> {
   const { inboxId, sender, attachments } = pending;
   const stored: StoredAttachment[] = [];
@@ -228,13 +231,14 @@ async function store(
 async function readAll(
   { reader, clock }: FetchDeps,
   { inboxId }: PendingFetch,
-  { stored, signal }: { readonly stored: readonly StoredAttachment[]; readonly signal: AbortSignal },
+  { stored, fetchedAt, signal }: FetchedFiles,
 ): Promise<{ readonly read: readonly StoredAttachment[]; readonly isWritten: boolean }> {
   const waiting = stored.filter(isBeingRead);
   if (waiting.length === 0) return { read: stored, isWritten: false };
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
-  const wait = clock.wait(reader.waitMs(waiting), until).then(() => over.abort());
+  const leftMs = fetchedAt + reader.waitMs(waiting) - clock.now();
+  const wait = clock.wait(Math.max(0, leftMs), until).then(() => over.abort());
   try {
     const read = await Promise.all(
       stored.map((file) => {

@@ -21,7 +21,7 @@ const unheard = (reason: string) => `I couldn’t read “voice” (${reason}).`
 const cases: readonly Case[] = [
   ['works', 'json', 'buy milk', 'transcript', '🎙 “buy milk”'],
   ['is away', 'away', '', 'unread', unheard(texts.voiceNoAnswer)],
-  // Those that come after 20 s aren't waited for.
+  // Those that it would hear too late are named as not read in time.
   ['never answers', 'silent', '', 'unread', 'I couldn’t read “voice” ('],
   ['says that an error is a success', 'error in a success', '', 'unread', 'Unsupported audio format'],
   ['answers with a page', 'page in a success', '', 'unread', unheard(texts.voiceNoTranscript)],
@@ -62,6 +62,7 @@ describeRow('many voice messages at once', (atEnd) => {
         await until(() => said(telegram, id).length === 2, { what: `answer and notice to ${id}` });
         expect(said(telegram, id).filter((text) => text === 'read')).toHaveLength(1);
         expect(said(telegram, id).filter((text) => text.includes(told))).toHaveLength(1);
+        expect(said(telegram, id).join()).not.toContain(texts.fileTooLate);
       }
       const asked = model.requests.slice(before).map(({ body }) => body.messages.flatMap(blocksOf));
       for (const id of people) {
