@@ -5,6 +5,8 @@ import type { Clock } from '#contracts/clock.ts';
 const burstShare = 0.2;
 /** How long nothing is shown after the network has refused a call, ms. */
 const quietMs = 5_000;
+/** How long deliveries keep to the allowance after that, ms. Until then they don't: many bots are allowed more. */
+const pacedMs = 60_000;
 
 /** Creates the pace of one account, which has used nothing yet. `callsPerSecond`: what the network allows it. */
 export function createCallPace(callsPerSecond: number, clock: Clock): CallPace {
@@ -13,7 +15,7 @@ export function createCallPace(callsPerSecond: number, clock: Clock): CallPace {
   let at = clock.now();
   /** Calls that may be made now; negative while deliveries wait for theirs. */
   let left = burst;
-  let quietUntil = 0;
+  let [quietUntil, pacedUntil] = [0, 0];
   const count = () => {
     const now = clock.now();
     left = Math.min(burst, left + Math.max(0, now - at) * perMs);
@@ -22,7 +24,10 @@ export function createCallPace(callsPerSecond: number, clock: Clock): CallPace {
   };
   return {
     async turn(limitMs, signal) {
-      count();
+      if (count() >= pacedUntil) {
+        left = Math.max(-burst, left - 1);
+        return true;
+      }
       const waitMs = (1 - left) / perMs;
       if (waitMs > limitMs) return false;
       left -= 1;
@@ -37,6 +42,7 @@ export function createCallPace(callsPerSecond: number, clock: Clock): CallPace {
     },
     refused() {
       quietUntil = clock.now() + quietMs;
+      pacedUntil = clock.now() + pacedMs;
     },
   };
 }

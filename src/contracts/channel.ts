@@ -126,11 +126,14 @@ export type HostedChannel = {
 
 /** Divides what a network allows one account in all conversations: deliveries first, signs of life from what is left. */
 export interface CallPace {
-  /** Resolves with true when it is a delivery's turn, in the order of the calls; with false if that takes too long. */
+  /**
+   * Resolves with true when it is a delivery's turn: at once, or after a refusal in the order of the calls; with false
+   * if that takes too long.
+   */
   turn(limitMs: number, signal: AbortSignal): Promise<boolean>;
   /** Says whether a preview or typing may be shown now, and counts it. */
   mayShow(): boolean;
-  /** The network has refused a call because there were too many: for a while, nothing is shown. */
+  /** The network has refused a call because there were too many: for a while, deliveries take turns and nothing is shown. */
   refused(): void;
 }
 

@@ -23,8 +23,20 @@ const most = (calls: readonly number[]) =>
   Math.max(...calls.map((from) => calls.filter((at) => at >= from && at < from + 1_000).length));
 
 describe('the pace of an account', () => {
-  it('lets deliveries go in order, as many a second as the network allows, and the first at once', async () => {
+  it('lets every delivery go at once until the network has refused a call', async () => {
+    const { clock, pace, deliver } = aPace();
+    await Promise.all(Array.from({ length: 200 }, deliver));
+    pace.refused();
+    void deliver();
+    void deliver();
+    expect(clock.waits.length).toBeGreaterThan(0);
+    await clock.advance(61_000);
+    await Promise.all(Array.from({ length: 200 }, deliver));
+  });
+
+  it('lets deliveries go in order after a refusal, as many a second as the network allows', async () => {
     const { clock, pace, calls } = aPace();
+    pace.refused();
     const order: number[] = [];
     const all = Array.from({ length: 200 }, async (_, index) => {
       await pace.turn(limitMs, signal);
@@ -41,8 +53,11 @@ describe('the pace of an account', () => {
 
   it('shows no sign of life that would make a delivery wait', async () => {
     const { clock, pace, calls, deliver } = aPace();
+    // From now on deliveries would wait; nothing is shown for a while.
+    pace.refused();
+    await clock.advance(5_000);
     let shown = 0;
-    for (let ms = 0; ms < 10_000; ms += 10) {
+    for (let ms = 5_000; ms < 15_000; ms += 10) {
       if (pace.mayShow()) {
         shown += 1;
         calls.push(ms);
@@ -70,6 +85,7 @@ describe('the pace of an account', () => {
 
   it('refuses a delivery whose turn comes too late, and lets one go at once when it is told to stop', async () => {
     const { clock, pace } = aPace();
+    pace.refused();
     for (let count = 0; count < 100; count += 1) void pace.turn(limitMs, signal);
     expect(await Promise.all([pace.turn(500, signal), pace.turn(500, signal)])).toEqual([false, false]);
     const stopped = new AbortController();
