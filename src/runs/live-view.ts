@@ -61,6 +61,8 @@ export type LiveViewOptions = PreviewPlace & {
 
 /** Delay before the first preview or typing call, ms: a quick answer needs neither. */
 const firstSignMs = 300;
+/** When a sign is tried again that the account's pace had no room for, ms. */
+const pacedMs = 1_000;
 
 /**
  * Shows nothing because there is no connection: after a restart a run may continue before its channel is back. A
@@ -202,7 +204,7 @@ class RunView implements LiveView {
     if (this.#isSettled || !text || text.text === this.#shown) return;
     const { clock, pace } = this.#options;
     if (pace?.mayShow() === false) {
-      this.#timer = setTimeout(() => this.#show(), this.#intervalMs);
+      this.#timer = setTimeout(() => this.#show(), Math.min(pacedMs, this.#intervalMs));
       return;
     }
     this.#shown = text.text;
@@ -239,8 +241,9 @@ async function keepTyping(
   await clock.wait(firstSignMs, signal);
   while (!signal.aborted) {
     // Typing is a courtesy: if the network refuses it now, it is retried shortly.
-    if (pace?.mayShow() !== false) await typing.show(route, signal).catch(() => undefined);
-    await clock.wait(typing.refreshMs, signal);
+    const mayShow = pace?.mayShow() !== false;
+    if (mayShow) await typing.show(route, signal).catch(() => undefined);
+    await clock.wait(mayShow ? typing.refreshMs : Math.min(pacedMs, typing.refreshMs), signal);
   }
 }
 

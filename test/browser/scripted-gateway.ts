@@ -61,7 +61,7 @@ export async function startScriptedGateway(shared: ReturnType<typeof lazyStore>)
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-page-'));
   const store = scriptedStore(shared, {
     readWhy: ({ id }: { readonly id: string }) => ({ kind: 'account', account: { id } }),
-    findSentFile: ({ key }: { readonly key: string }) => owner.files.get(key),
+    findSentFile: ({ id }: { readonly id: string }) => owner.files.get(id),
     readUndelivered: () => owner.undelivered,
     retryPart: without,
     dropPart: without,

@@ -53,14 +53,15 @@ describe.concurrent('a direct message on Telegram', () => {
     talk.script(() => ({ chunks: ['The sky ', 'is blue ', 'today.'], hold: { gate, afterChunks: 2 } }));
     const asked = `What colour is the sky, ${talk.mark}?`;
     talk.says(asked);
-    await telegram.waitFor(() =>
-      telegram.drafts.some((draft) => draft.chatId === chat && draft.text === 'The sky is blue'),
+    await telegram.waitFor(
+      () =>
+        telegram.drafts.some((draft) => draft.chatId === chat && draft.text === 'The sky is blue') &&
+        telegram.typing.some(({ chatId }) => chatId === chat),
     );
     gate.open();
     await talk.untilSaid('The sky is blue today.');
     await talk.untilAtRest(1);
 
-    expect(telegram.typing.filter(({ chatId }) => chatId === chat).length).toBeGreaterThan(0);
     expect(talk.said()).toEqual(['The sky is blue today.']);
     expect(talk.told(asked)).toBe(1);
   });

@@ -344,14 +344,21 @@ describe('the live view of a run', () => {
     await view.end();
   });
 
-  it('shows no typing while the account has nothing left for it', async () => {
+  it('shows typing only while the account has something left for it, and soon after', async () => {
     const network = aNetwork();
-    const mayShow = vi.fn(() => false);
+    const mayShow = vi.fn(() => true).mockReturnValueOnce(false);
     const pace = { mayShow, turn: async () => true, refused: () => undefined };
-    const view = aView(network.adapter, { pace, isPreviewOn: false });
-    await vi.waitFor(() => expect(mayShow).toHaveBeenCalled());
-    expect(network.typing).toEqual([]);
+    const waits: number[] = [];
+    const wait = (ms: number, signal?: AbortSignal) => {
+      waits.push(ms);
+      return systemClock.wait(Math.min(ms, 10), signal);
+    };
+    const clock = { ...systemClock, wait };
+    const view = aView(network.adapter, { pace, clock, isPreviewOn: false });
+    await vi.waitFor(() => expect(waits.length).toBeGreaterThan(2));
     await view.end();
+    expect(waits.slice(0, 3)).toEqual([300, 1_000, 60_000]);
+    expect(network.typing.length).toBeGreaterThan(0);
   });
 
   it("uses the network's own drafts, which leave nothing to clean up", async () => {
