@@ -114,18 +114,22 @@ export const showMarks: StoreCommand<{ readonly marks: readonly MarkToShow[] }, 
   name: 'showMarks',
   run: async (tx, { marks }) => {
     const effects = noEffects();
-    await lockLanes(tx, [...new Set(marks.map(({ laneKey }) => laneKey))]);
-    await lockConversations(tx, await conversationsOf(tx, marks));
+    await lockLanesAndConversations(tx, marks);
     for (const mark of marks) await showMark(tx, mark, effects);
     return effects;
   },
 };
 
-async function conversationsOf(tx: Tx, marks: readonly MarkToShow[]): Promise<readonly string[]> {
-  if (tx.dialect !== 'postgres' || marks.length < 2) return [];
-  const ids = marks.map(({ inboxId }) => inboxId);
+type ItemPlace = { readonly inboxId: string; readonly laneKey: string };
+
+/** Locks the items' lanes, then the conversations in which something is to be sent about them. */
+export async function lockLanesAndConversations(tx: Tx, items: readonly ItemPlace[]): Promise<void> {
+  await lockLanes(tx, [...new Set(items.map(({ laneKey }) => laneKey))]);
+  if (tx.dialect !== 'postgres' || items.length < 2) return;
+  const ids = items.map(({ inboxId }) => inboxId);
   const rows = await tx.db.selectFrom('inbox').select('conversationKey').where('id', 'in', ids).execute();
-  return rows.map(({ conversationKey }) => conversationKey);
+  const keys = rows.map(({ conversationKey }) => conversationKey);
+  await lockConversations(tx, keys);
 }
 
 const markedItem = prepared((db, of: QueryParams<{ inboxId: string }>) =>

@@ -12,11 +12,10 @@ import { isOpenItem, isOutOfBudget, isUnnotifiedItem } from '../base/index-predi
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { changeRow, findRow } from '../base/row-access.ts';
-import { insertPart, lockConversations } from '../delivery/part.ts';
+import { insertPart } from '../delivery/part.ts';
 import { isStillWaiting, waitingNoticeKeyOf } from '../delivery/record-send.ts';
-import { lockLanes } from '../rows/lane.ts';
 import { markWaiting } from '../rows/mark.ts';
-import { readableRoute, showMark } from './marks.ts';
+import { lockLanesAndConversations, readableRoute, showMark } from './marks.ts';
 
 /** A waiting message whose sender hasn't been notified yet. */
 export type UnnotifiedItem = {
@@ -98,19 +97,11 @@ export const storeWaitingNotices: StoreCommand<{ readonly notices: readonly Wait
   name: 'storeWaitingNotices',
   run: async (tx, { notices }) => {
     const effects = noEffects();
-    await lockLanes(tx, [...new Set(notices.map(({ laneKey }) => laneKey))]);
-    await lockConversations(tx, await conversationsOf(tx, notices));
+    await lockLanesAndConversations(tx, notices);
     for (const notice of notices) await tell(tx, notice, effects);
     return effects;
   },
 };
-
-async function conversationsOf(tx: Tx, notices: readonly WaitingNotice[]): Promise<readonly string[]> {
-  if (tx.dialect !== 'postgres' || notices.length < 2) return [];
-  const ids = notices.map(({ inboxId }) => inboxId);
-  const rows = await tx.db.selectFrom('inbox').select('conversationKey').where('id', 'in', ids).execute();
-  return rows.map(({ conversationKey }) => conversationKey);
-}
 
 async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effects): Promise<void> {
   const row = await findRow(tx, 'inbox', inboxId, [

@@ -1,12 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { MessageId } from '../../../src/contracts/ids.ts';
 import type { MarkSettings } from '../../../src/contracts/mark.ts';
 import { failedReaction, type OutboundContent } from '../../../src/contracts/outbound.ts';
 import { type QueueMode, queueModes } from '../../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import type { SendOutcome } from '../../../src/store/delivery/end-part.ts';
-import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
 import { acknowledge } from '../../../src/store/lanes/acknowledgement.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';
@@ -16,7 +14,7 @@ import { isLong } from '../../support/long-run.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { endWithout, framing, routeFor } from '../builders.ts';
 import { type Beside, describeEachDatabase } from '../each-database.ts';
-import { showMarksNow } from '../show-marks-now.ts';
+import { markWaitingNow, showMarksNow } from '../show-marks-now.ts';
 
 const marks: MarkSettings = { kind: 'reaction', channels: {}, merged: '🤝', read: '✍️' };
 
@@ -119,16 +117,7 @@ function createPlay(
     return true;
   };
 
-  const tell = async () => {
-    const unnotified = await store.read(readUnnotified, { afterMs: -60_000 });
-    const notices = unnotified
-      .filter((item) => item.laneKey === laneKey)
-      .map((item) => {
-        const messageId = item.messageId as MessageId;
-        return { ...item, content: { kind: 'reaction', messageId, emoji: '👀' } as const };
-      });
-    await store.write(storeWaitingNotices, { notices });
-  };
+  const tell = () => markWaitingNow(store, laneKey);
 
   const answer = async (isFailed = false) => {
     if (!run) return;

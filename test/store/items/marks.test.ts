@@ -6,7 +6,6 @@ import type { Store } from '../../../src/store/base/command.ts';
 import type { SendOutcome } from '../../../src/store/delivery/end-part.ts';
 import { readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
 import { storeToolParts } from '../../../src/store/delivery/tool-send.ts';
-import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
 import { acknowledge } from '../../../src/store/lanes/acknowledgement.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { parkForBudget } from '../../../src/store/lanes/park-run.ts';
@@ -15,7 +14,7 @@ import { openMemoryStore } from '../../support/memory-store.ts';
 import { aConversation, aCourier } from '../a-conversation.ts';
 import { endWithout, framing, routeFor, type Saying } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
-import { showMarksNow } from '../show-marks-now.ts';
+import { markWaitingNow, showMarksNow } from '../show-marks-now.ts';
 
 const marks: MarkSettings = { kind: 'reaction', channels: {}, merged: '🤝', read: '✍️' };
 const sent: SendOutcome = { kind: 'sent', receipts: [] };
@@ -60,16 +59,7 @@ function aNetwork(store: Store, { showsOneReaction = true, mode = 'steer', ...se
   };
   const steer = (run: ClaimedRun) =>
     store.write(takeSteers, { ...run, framing, marks, delivery: 'one-at-a-time' });
-  const tell = async () => {
-    const unnotified = await store.read(readUnnotified, { afterMs: -1 });
-    const notices = unnotified
-      .filter((item) => item.laneKey === laneKey)
-      .map((item) => {
-        const messageId = item.messageId as MessageId;
-        return { ...item, content: { kind: 'reaction', messageId, emoji: '👀' } as const };
-      });
-    await store.write(storeWaitingNotices, { notices });
-  };
+  const tell = () => markWaitingNow(store, laneKey);
   const wait = async () => {
     await tell();
     return deliver();
