@@ -90,9 +90,9 @@ export const rows: readonly Row[] = [
       'repeats any failed edit, deletion or reaction, because a second time changes nothing',
     ),
     file: shown(
-      'sent as stored; an interrupted one ends as `unknown`',
-      'e2e/message-scenarios.ts',
-      'the message tool, a file that it sends',
+      'one alone or several as an album; an interrupted send ends as `unknown` and is not repeated',
+      'e2e/media-out.test.ts',
+      'never sends an album twice, killed between its send and the record of it',
     ),
   },
   {
