@@ -5,7 +5,6 @@
 
 import { systemClock } from '#channel-kit/system-clock.ts';
 import { noProbe } from '#contracts/probe.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
 import type { AlertReporter } from './channel-host/alert-reporter.ts';
 import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
@@ -411,7 +410,7 @@ function wireRuns(
   const agents = createAgents(config, { log, hooks: stage.hooks });
   const { models, tracer } = stage.model;
   const sendsFiles = outgoingFilesFor({ config, workspaceReader: plugins.workspaceReader, agents });
-  const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
+  const { capabilitiesFor } = host;
 
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
@@ -430,7 +429,7 @@ function wireRuns(
     systemFor: agents.promptFor,
     attachFiles: (output, ctx) => attachFiles({ ...sendsFiles, capabilitiesFor }, output, ctx),
     toolsFor: (run) => permittedTools(plugins.toolsFor(run), run, agents.settingsOf(run.agentId)),
-    channelFor: host.find,
+    ...{ channelFor: host.find, capabilitiesFor },
     start: dispatcher.dispatch,
     freedRoom: rooms.look,
     approvals: { validMs: config.access.approvalMinutes * 60_000, owners: policy.namedOwners },
@@ -481,7 +480,7 @@ async function loadPlugins(stage: StageDeps, { plugins, host, toolSender }: Plug
   const { config, store, log, probe, dispatcher, shaper, hooks } = stage;
   const start = dispatcher.dispatch;
   const agents = createAgents(config, { log, hooks });
-  const capabilitiesFor = (route: ReplyRoute) => host.find(route)?.definition.capabilities;
+  const { capabilitiesFor } = host;
   const { workspaceReader } = plugins;
   const core = corePlugin({
     ...{ store, start, config, shaper, workspaceReader, toolSender, capabilitiesFor, agents, hooks },

@@ -7,6 +7,7 @@
 import { backoffMs, slowRetryMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import { withLimit } from '#channel-kit/with-limit.ts';
+import type { Capabilities } from '#contracts/capabilities.ts';
 import type { ChannelAdapter, ChannelDefinition, ChannelTrouble, HostedChannel } from '#contracts/channel.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
@@ -20,6 +21,8 @@ export type Draft = Extract<LiveEvent, { kind: 'draft' }>;
 export interface FindChannel {
   /** Returns the channel of a route, or its stand-in, to shape an answer and show that it is being written. */
   find(route: AccountRef): HostedChannel | undefined;
+  /** Returns what the channel of a route can do, also while it isn't connected; undefined if it is off. */
+  capabilitiesFor(route: AccountRef): Capabilities | undefined;
   /** Returns the channel if this process may deliver through it. */
   serving(route: AccountRef): HostedChannel | undefined;
   /** Returns the channel if this process holds its account. */
@@ -70,9 +73,7 @@ export function createChannelRegistry(deps: {
     else live.publish(draft);
   });
   return {
-    define: (definition) => {
-      if (definition.capabilities.isSessionBound) definitions.set(definition.id, definition);
-    },
+    define: (definition) => void definitions.set(definition.id, definition),
     enter: (line, channel) => {
       const key = accountKeyOf({ channel: channel.definition.id, account: channel.account.id });
       rejectDuplicateAccount(line, channel, entered.get(key)?.line);
@@ -85,9 +86,11 @@ export function createChannelRegistry(deps: {
     find: (route) => {
       const { channel, account } = route;
       const definition = definitions.get(channel);
-      const other = definition && { definition, adapter: standIn, account: { id: account, name: channel } };
-      return serving(route) ?? other;
+      const isHere = serving(route);
+      if (isHere || !definition?.capabilities.isSessionBound) return isHere;
+      return { definition, adapter: standIn, account: { id: account, name: channel } };
     },
+    capabilitiesFor: ({ channel }) => definitions.get(channel)?.capabilities,
     serving,
     holding: (route) => (isHeld(route) ? at(route) : undefined),
     showDraft: (draft) => {

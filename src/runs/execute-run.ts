@@ -1,5 +1,6 @@
 import type { AgentEvent, CallQuestion } from '#contracts/agent-event.ts';
 import { type CallRate, isUncounted } from '#contracts/call-ledger.ts';
+import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { ChildRole } from '#contracts/child.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -108,6 +109,7 @@ export type RunDeps = RunFeedDeps & {
   /** Makes large images of tools smaller; absent: those that no provider accepts are left out. */
   fitImages?(output: ToolOutput, signal: AbortSignal): Promise<ToolOutput>;
   channelFor(route: ReplyRoute): HostedChannel | undefined;
+  capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
   start(effects: Effects): void;
   /** Lets runs continue whose budgets have room, after a call has returned what it reserved. */
   freedRoom(): void;
@@ -150,7 +152,7 @@ export async function executeRun(
     live = await openLiveView({ ...deps, display }, run, channel);
     const calls = callsOf(deps, run);
     const recorder = await createRecorder(deps, run, {
-      ...{ options, stopping, calls, live, channel, feed, display },
+      ...{ options, stopping, calls, live, feed, display },
     });
     blocks = recorder.blocks;
     await acknowledgeRun(deps, run, { display, channel });
@@ -196,7 +198,6 @@ type RecorderParts = {
   readonly stopping: StopController;
   readonly calls: RunCalls;
   readonly live: LiveView;
-  readonly channel: HostedChannel | undefined;
   readonly feed: RunFeed;
   readonly display: Display;
 };
@@ -204,11 +205,13 @@ type RecorderParts = {
 async function createRecorder(
   deps: RunDeps,
   run: ClaimedRun,
-  { options, stopping, calls, live, channel, feed, display }: RecorderParts,
+  { options, stopping, calls, live, feed, display }: RecorderParts,
 ): Promise<RunRecorder> {
   const { store, clock, log, probe, texts, shaper, outbox, framing, start, settings, active } = deps;
   const { runId } = run;
-  const capabilities = channel?.definition.capabilities ?? minCapabilities;
+  const route = routeOf(run.target);
+  // A run that resumes after a start may be quicker than the connection.
+  const capabilities = (route && deps.capabilitiesFor(route)) ?? minCapabilities;
   const openBlocks = await blocksFor(deps, run, { display, capabilities });
   return new RunRecorder(run, {
     openBlocks,

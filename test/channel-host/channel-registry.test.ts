@@ -59,6 +59,13 @@ it('serves a network through any of its connections, whichever process receives'
   expect(roster.holding(route)).toBe(channel);
 });
 
+it('says what a network can do before it is connected', () => {
+  const { roster, channel, route } = aRoster({ isSessionBound: false });
+  expect(roster.find(route)).toBeUndefined();
+  expect(roster.capabilitiesFor(route)).toBe(channel.definition.capabilities);
+  expect(roster.capabilitiesFor({ ...route, channel: channelId('off') })).toBeUndefined();
+});
+
 it('serves a session-bound channel only in the process its clients are connected to', () => {
   const { roster, channel, route } = aRoster({ isSessionBound: true });
   roster.enter('net', channel);

@@ -12,6 +12,8 @@ export type Asked = { readonly person: number; readonly question: string };
 export type Account = {
   /** Sends that were cut off and are reported as `unknown`. */
   readonly unknown: number;
+  /** Messages whose run was interrupted too often: their senders were told. */
+  readonly givenUp: number;
   /** Everything that isn't as it must be, in words; empty when all is well. */
   readonly wrong: readonly string[];
 };
@@ -23,6 +25,8 @@ export type Crowded = {
   readonly read: Read;
   /** The executions of tools that must not run twice, one entry each. */
   readonly effects?: readonly string[];
+  /** Attempts that a run has, if processes die so often that it may use them up. */
+  readonly maxAttempts?: number | undefined;
   /** In every other mode a message may be answered together with its neighbor. */
   isFollowup(person: number): boolean;
 };
@@ -38,15 +42,16 @@ export function questionBy(person: number, number: number): string {
 export async function checkCrowd(crowd: Crowded): Promise<Account> {
   const unknown = await crowd.read(quoted(`select content from outbox where state = 'unknown'`));
   const unsure = unknown.map(({ content }) => textOf(content)).join('\n');
+  const givenUp = crowd.maxAttempts ? await toldGivenUp(crowd) : new Set<string>();
   const wrong = [
     ...(await findBreachesIn(crowd.read, 'any')),
     ...shownTwice(crowd.model).map((question) => `shown twice to the model: ${question}`),
     ...crowd.model.requests.flatMap(({ refusal }) => refusal ?? []),
     ...repeated(crowd.effects ?? []).map((effect) => `executed twice: ${effect}`),
     ...(await misplaced(crowd)),
-    ...(await misanswered(crowd, unsure)),
+    ...(await misanswered(crowd, { unsure, givenUp })),
   ];
-  return { unknown: unknown.length, wrong };
+  return { unknown: unknown.length, givenUp: givenUp.size, wrong };
 }
 
 function repeated(all: readonly string[]): readonly string[] {
@@ -70,8 +75,21 @@ function questionsIn(contents: readonly unknown[]): string {
   return contents.flatMap((content) => textOf(content).match(pattern) ?? []).join(' ');
 }
 
+/** Questions that Parley gave up after all its attempts, with a notice. */
+async function toldGivenUp({ read, maxAttempts }: Crowded): Promise<ReadonlySet<string>> {
+  const rows = await read(
+    quoted(`select inbox.content from inbox join runs on runs.id = inbox.runId
+      where inbox.outcome = 'failed' and inbox.outcomeReason = 'gave_up' and runs.attempts = ${maxAttempts}
+      and exists (select 1 from outbox where outbox.runId = runs.id and purpose = 'notice'
+      and outbox.state in ('sent', 'unknown'))`),
+  );
+  return new Set(rows.flatMap(({ content }) => textOf(content).match(pattern) ?? []));
+}
+
+type Excuses = { readonly unsure: string; readonly givenUp: ReadonlySet<string> };
+
 /** Questions that weren't answered exactly once. */
-async function misanswered({ read, telegram, asked, isFollowup }: Crowded, unsure: string) {
+async function misanswered({ read, telegram, asked, isFollowup }: Crowded, { unsure, givenUp }: Excuses) {
   const together = await read(
     quoted(`select inbox.content from inbox where outcome in ('answered', 'merged') and exists
       (select 1 from outbox where outbox.runId = inbox.runId and purpose = 'reply'
@@ -84,7 +102,8 @@ async function misanswered({ read, telegram, asked, isFollowup }: Crowded, unsur
   return asked.flatMap(({ person, question }) => {
     const answer = answerTo(question);
     const times = standing.get(answer) ?? 0;
-    const isExcused = unsure.includes(answer) || (!isFollowup(person) && merged.has(question));
+    const isExcused =
+      unsure.includes(answer) || givenUp.has(question) || (!isFollowup(person) && merged.has(question));
     return times === 1 || (times === 0 && isExcused) ? [] : [`${question}: answered ${times} times`];
   });
 }

@@ -85,11 +85,11 @@ describe('kill -9 under load', { concurrent: !isReported() }, () => {
   }, async () => {
     const seed = Number(process.env.PROOF_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));
     const [kills, messages] = isLong ? [60, 3_000] : [5, 200];
-    const { wrong, unknown, ...report } = await playKillRound({ kills, messages, seed });
+    const { wrong, unknown, givenUp, ...report } = await playKillRound({ kills, messages, seed });
     expect(wrong, `seed ${seed}`).toEqual([]);
     expect(report.messages).toBe(messages);
     measured.push(
-      `- ${kills} kills at random while ${messages / 20} people write (seed ${seed}): ${messages} messages, none lost, none doubled; ${unknown} sends were interrupted and are reported \`unknown\`.`,
+      `- ${kills} kills at random while ${messages / 20} people write (seed ${seed}): ${messages} messages, none lost, none doubled; ${unknown} sends were interrupted and are reported \`unknown\`, ${givenUp} messages given up after 20 interruptions, which their senders were told.`,
     );
   });
 });

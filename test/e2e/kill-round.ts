@@ -10,7 +10,7 @@ import { type Account, type Asked, checkCrowd } from './crowd-report.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import { createRandom } from './random.ts';
 import { openStage, type Stage } from './stage.ts';
-import { answerSlowly, gatherAskers, isFollowup, settingsFor } from './talk.ts';
+import { answerSlowly, gatherAskers, isFollowup, maxAttempts, settingsFor } from './talk.ts';
 import { until } from './until.ts';
 
 export type KillRound = {
@@ -68,6 +68,7 @@ export async function playKillRound({ kills, messages, seed }: KillRound): Promi
       read: async (sql) => readStore(stage.dataDir, sql),
       effects: stage.effects(),
       isFollowup,
+      ...(kills > maxAttempts && { maxAttempts }),
     });
     const report = { ...account, messages: crowd.said(), kills, atPoints };
     isDone = report.wrong.length === 0;

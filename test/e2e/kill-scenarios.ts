@@ -50,6 +50,8 @@ export type Scenario = {
   readonly unknown?: 'lost' | 'arrived';
   /** What that send was; default: the answer itself. */
   readonly unknownPurpose?: 'reply' | 'tool';
+  /** A notice is sent at the moment of the kill, which may cut it off, too. */
+  readonly mayCutNotice?: true;
   /** How often a tool must have had its effect. */
   readonly effects?: number;
   /** Called once each time the scenario is played. */

@@ -77,11 +77,14 @@ export function isFollowup(person: number): boolean {
   return modeOf(person) === 'followup';
 }
 
+/** Attempts that a run has. */
+export const maxAttempts = 20;
+
 /** Settings for people who write without pause to processes that die. */
 export function settingsFor(people: readonly number[]) {
   const conversations = people.map((person) => [`telegram:${person}`, { mode: modeOf(person), quietMs: 0 }]);
   return {
-    run: { maxAttempts: 20 },
+    run: { maxAttempts },
     rateLimit: { perSenderPerMinute: 10_000 },
     queue: { dm: { cap: 1000 }, conversations: Object.fromEntries(conversations) },
     replies: { preview: false },

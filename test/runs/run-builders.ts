@@ -65,6 +65,7 @@ export function runDeps(
     attachFiles: async (output) => output,
     freedRoom: () => undefined,
     channelFor: () => undefined,
+    capabilitiesFor: () => undefined,
     start: () => undefined,
     feed: { publish: () => undefined, isFollowed: () => false, onTextRequest: () => undefined },
     redact: (text) => text,
@@ -91,7 +92,9 @@ export async function playNext(
   const boot = unique('boot');
   const active = someActiveRuns(store, boot);
   const run = await aWorker(store, boot).claimRun(laneKey);
-  const deps = { ...runDeps(store, { active, model, tools }), ...over };
+  const capabilitiesFor: RunDeps['capabilitiesFor'] = (route) =>
+    over?.channelFor?.(route)?.definition.capabilities;
+  const deps = { ...runDeps(store, { active, model, tools }), capabilitiesFor, ...over };
   const exit = await executeRun(deps, run, { ...untilDone(), ...options });
   await active.close();
   return { run, exit };
