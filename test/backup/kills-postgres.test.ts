@@ -58,7 +58,7 @@ describe.skipIf(databaseServer === undefined)('a gateway at work on PostgreSQL',
       asked: load.asked,
       isFollowup: () => true,
     });
-    expect(account).toEqual({ unknown: 0, wrong: [] });
+    expect(account).toEqual({ unknown: 0, givenUp: 0, wrong: [] });
     await gateway.parley().kill();
 
     await killRestores(installation, { backup, other });

@@ -98,7 +98,7 @@ function findByNonce({ world, now, nonceWindowMs }: Platform, nonce: Draft['nonc
   for (const channel of world.channels.values())
     for (const message of channel.messages.values()) {
       const isOwn = message.author.id === world.bot.id && message.nonce !== undefined;
-      if (isOwn && String(message.nonce) === String(nonce) && message.at >= since) return message;
+      if (isOwn && String(message.nonce) === String(nonce) && message.at > since) return message;
     }
   return undefined;
 }
