@@ -25,7 +25,9 @@ function run(program, args, variables = {}) {
 function cleanEnvironment() {
   const own = /^(ANTHROPIC|OPENAI|TELEGRAM|DISCORD|SIGNAL|PARLEY)_|^(REDIS|DATABASE)_URL$/;
   const kept = Object.entries(process.env).filter(([name]) => !own.test(name) || name === 'PARLEY_LONG');
-  return { ...Object.fromEntries(kept), PATH: `${programs}${delimiter}${process.env.PATH ?? ''}` };
+  const PATH = `${programs}${delimiter}${process.env.PATH ?? ''}`;
+  // The type checker is a Go program: collecting less often saves a quarter of its processor time.
+  return { GOGC: '400', ...Object.fromEntries(kept), PATH };
 }
 
 async function check(name, program, args) {
