@@ -143,7 +143,7 @@ function figuresOf(name: string, { calls, lateMs, conversations, perSecond }: St
       'last word → last answer',
       's',
       Math.max(...lateMs) / 1_000,
-      `≥ ${least.toFixed(1)} s by the limit`,
+      `${least.toFixed(1)} s of calls at the limit`,
     ),
   ];
 }

@@ -1,4 +1,5 @@
 import { openAsBlob } from 'node:fs';
+import { FormData, fetch } from 'undici';
 import { z } from 'zod';
 import { type ChatTexts, fillText } from '../texts/chat-texts.ts';
 import { cleanLabel } from '../texts/untrusted-text.ts';
@@ -53,7 +54,6 @@ async function ask(
   voice: VoiceFile,
   signal: AbortSignal,
 ): Promise<Transcription> {
-  const { fetch, FormData } = await import('undici');
   const form = new FormData();
   const type = voice.mimeType;
   // The file is streamed from the disk.
