@@ -15,20 +15,13 @@ import { startPrivateServer } from '../../src/redis/private-server.ts';
 import { sendInline } from '../../src/redis/server-process.ts';
 import { raiseAlert, resolveAlert } from '../../src/store/alerts/alert.ts';
 import { startTelegramServer } from '../platforms/telegram/server.ts';
+import { aFreePort } from '../support/free-port.ts';
 import { openStore } from '../support/open-store.ts';
 import { aFolder } from '../support/own-folder.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { runParley } from './run-parley.ts';
 
 const slow = 60_000;
-
-async function aFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Each check needs only a few of the settings. */
 const configOf = (settings: Partial<Config>) => settings as Config;

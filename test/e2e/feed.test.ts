@@ -1,12 +1,11 @@
 /** Followers of a running gateway: an independent EventSource, a WebSocket and the command line. */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { beforeAll, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import { storedPartOf } from '../service/feed-stage.ts';
+import { aFreePort } from '../support/free-port.ts';
 import { describeRow } from './describe-row.ts';
 import { type Follower, followEvents, followSocket } from './feed-client.ts';
 import { openInstallation } from './installation.ts';
@@ -16,14 +15,6 @@ import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
 const withToken = { authorization: `Bearer ${pageToken}` };
-
-async function aFreePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return String(port);
-}
 
 async function callAt(url: string, path: string, body?: object, secret = pageToken) {
   const answer = await fetch(`${url}${path}`, {
@@ -65,7 +56,7 @@ describeRow('the feed of a gateway', (atEnd) => {
 
   beforeAll(async () => {
     stage = await openStage({ networks: ['web'] }, atEnd);
-    port = await aFreePort();
+    port = String(await aFreePort());
     parley = await stage.start({ env: { PARLEY_PORT: port } });
     stage.model.script((body) => ({ text: `Heard ${lastUserText(body)}` }));
   });
@@ -251,7 +242,7 @@ describeRow('the feed of a gateway', (atEnd) => {
 describeRow('the feed of two gateways and two workers', (atEnd) => {
   test('tells followers of both the same, while each process is killed', async ({ expect }) => {
     const parleys = await openInstallation({ database: 'sqlite' }, atEnd as never);
-    const ports = { one: await aFreePort(), two: await aFreePort() };
+    const ports = { one: String(await aFreePort()), two: String(await aFreePort()) };
     const starting = {
       one: () => parleys.start('one', { role: 'gateway', env: { PARLEY_PORT: ports.one } }),
       two: () => parleys.start('two', { role: 'gateway', env: { PARLEY_PORT: ports.two } }),
