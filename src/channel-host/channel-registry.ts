@@ -86,8 +86,8 @@ export function createChannelRegistry(deps: {
     find: (route) => {
       const { channel, account } = route;
       const definition = definitions.get(channel);
-      const isHere = serving(route);
-      if (isHere || !definition?.capabilities.isSessionBound) return isHere;
+      const here = serving(route);
+      if (here || !definition?.capabilities.isSessionBound) return here;
       return { definition, adapter: standIn, account: { id: account, name: channel } };
     },
     capabilitiesFor: ({ channel }) => definitions.get(channel)?.capabilities,
