@@ -38,6 +38,7 @@ describeRow('silent answers on three networks', (atEnd) => {
     const access = { dmPolicy: 'open', groupPolicy: 'open' };
     const config = {
       access,
+      owners: ['telegram:690'],
       replies: { ackReaction: '👀' },
       queue: { waitingNotice: { kind: 'off' } },
       plugins: { files: { readAuthority: 'guest' } },
@@ -148,6 +149,21 @@ describeRow('silent answers on three networks', (atEnd) => {
     ['repeats it after a send whose answer was lost', text, { kind: 'drop-answer' }, [text, text]],
     ['repeats it after a send that was cut off', text, { kind: 'cut' }, [text]],
   ];
+  test('answers with what the message tool has said elsewhere', async ({ expect }) => {
+    const [owner, other] = [stage.person('telegram', 690), stage.person('telegram', 691)];
+    const events = countEvents(stage.dataDir);
+    stage.model.script(() => ({ text: 'Hello.' }));
+    other.says('hello');
+    await untilAtRest(stage.dataDir, events + 1);
+    const to = `main:${stage.telegram.bot.id}:telegram:dm:691`;
+    const send: Reply = { toolCalls: [{ name: 'message', input: { text, to } }] };
+    stage.model.script((body) => (hasResult(body) ? { text } : send));
+    owner.says('tell them when it leaves');
+    await untilAtRest(stage.dataDir, events + 2);
+    expect([owner.standing(), other.standing()]).toEqual([[text], ['Hello.', text]]);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
   for (const [index, [name, final, fault, expected]] of cases.entries())
     test(`says once what the message tool has said when the answer ${name}`, async ({ expect }) => {
       const id = 700 + index;
